@@ -1,0 +1,254 @@
+# libhappy: GNU make 4.3 or later, no configure step. `make help` lists targets and knobs.
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+.PHONY: FORCE
+FORCE:
+
+# ---- knobs --------------------------------------------------------------------------------------
+
+# Only knobs that a user may set are assigned with ?=, so that the environment reaches them too.
+#: SAN       sanitizers: SAN=address,undefined or SAN=thread; each has a build folder of its own
+SAN ?=
+#: CARES     static (default) or shared; shared is for systems without a position-independent libcares.a
+CARES ?= static
+#: WERROR    1: warnings are errors (default with g++ 12, and in check); 0: they are not
+ifndef WERROR
+WERROR := $(if $(filter 12,$(shell $(CXX) -dumpversion 2>/dev/null)),1,0)
+endif
+#: V         1: show the commands
+V ?= 0
+#: ARGS      arguments for unit-tests (make unit ARGS='[race]') and for the lab (make netns ARGS=...)
+ARGS ?=
+#: CXXFLAGS  optimisation and debugging, for C too (default: -O2 -g)
+CXXFLAGS ?= -O2 -g
+#: LDFLAGS   additional flags for every link
+LDFLAGS ?=
+#: PREFIX    where install puts things (default: /usr/local)
+PREFIX ?= /usr/local
+#: LIBDIR    the libraries' place (default: PREFIX/lib, below /usr PREFIX/lib/MULTIARCH)
+LIBDIR ?= $(PREFIX)/lib$(if $(filter /usr,$(PREFIX)),$(MULTIARCH:%=/%))
+#: DESTDIR   staging root for packagers; no file mentions it
+DESTDIR ?=
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG_FORMAT ?= clang-format
+CLANG_TIDY ?= clang-tidy
+
+# Asked for only by install: the name of Debian's architecture folder, empty elsewhere.
+MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
+
+# ---- sources and where their objects go ---------------------------------------------------------
+
+comma := ,
+variant := $(if $(SAN),$(if $(filter address$(comma)undefined,$(SAN)),asan-ubsan,$(if \
+             $(filter thread,$(SAN)),tsan,san-$(subst $(comma),-,$(SAN)))))
+out := build$(variant:%=/%)
+
+shim_sources   := $(sort $(wildcard shim/*.cc shim/*.c))
+engine_sources := $(sort $(wildcard resolver/*.cc racer/*.cc))
+unit_sources   := $(sort $(wildcard tests/unit/*.cc tests/support/*.cc))
+# What of the shim is pure enough for the unit tests to link: nothing here defines a hooked name.
+SHIM_TESTABLE  := shim/config.cc shim/policy.cc
+victim_sources := $(sort $(wildcard tests/netns/victims/*.c))
+
+objects = $(patsubst %,$(out)/obj/%.o,$(basename $1))
+shim_objects   := $(call objects,$(shim_sources))
+engine_objects := $(call objects,$(engine_sources))
+unit_objects   := $(call objects,$(unit_sources) $(wildcard $(SHIM_TESTABLE)))
+victims        := $(victim_sources:tests/netns/victims/%.c=build/tests/victims/%)
+lab            := $(patsubst tests/netns/%.cc,build/tests/%,$(wildcard tests/netns/tundelay.cc)) $(victims)
+
+# ---- flags --------------------------------------------------------------------------------------
+
+warnings := -Wall -Wextra -Wshadow -Wconversion $(if $(filter 1,$(WERROR)),-Werror)
+sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
+
+# Sanitized objects never reach a user's process, so the checks that abort are on in them alone.
+common := -I. -fPIC -fvisibility=hidden -fno-plt -pthread $(warnings) $(CPPFLAGS) $(CXXFLAGS) $(sanitize) \
+          $(if $(SAN),-DHAPPY_DEBUG=1)
+
+# The shim runs in every process: nothing that would need libstdc++ or a lock, and no TLS that is
+# allocated late. Cancellation unwinds through a hook that blocks, hence the tables (x86-64's default,
+# not every architecture's). Fortified headers would define inline the very functions that it hooks.
+flags_shim     := -fasynchronous-unwind-tables -ftls-model=initial-exec -U_FORTIFY_SOURCE
+cxx_shim       := -fno-exceptions -fno-rtti -fno-threadsafe-statics
+
+# Newer releases of c-ares mark what Debian 12's has as deprecated.
+cxx_resolver   := -DCARES_NO_DEPRECATED
+
+hardened := -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,-z,noexecstack -Wl,--hash-style=gnu -Wl,--as-needed
+
+ifeq ($(CARES),static)
+cares := -l:libcares.a
+else ifeq ($(CARES),shared)
+cares := -lcares
+else
+$(error CARES is '$(CARES)': static or shared)
+endif
+
+folder = $(firstword $(subst /, ,$1))
+compile_cxx = $(CXX) -std=c++20 $(common) $(flags_$(folder)) $(cxx_$(folder))
+compile_c   = $(CC) -std=gnu11 $(common) $(flags_$(folder))
+compile     = $(if $(filter %.c,$1),$(compile_c),$(compile_cxx))
+
+# Catch2 2 compiles into main.o (25 s when optimised, 8 s when not), 3 is a library.
+catch := $(if $(wildcard /usr/include/catch2/catch_all.hpp),-lCatch2)
+cxx_tests = $(if $(filter tests/unit/main.cc,$1),-O0)
+
+quiet := $(if $(filter 1,$(V)),,@)
+say = @printf '  %-6s %s\n' $1 $2
+
+# As many jobs as processors for what builds by itself, unless the caller gave a number.
+jobs = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+# ---- build --------------------------------------------------------------------------------------
+
+##@ Build
+.PHONY: all lab unit-tests
+all: $(out)/libhappy.so $(out)/libhappy-engine.so build/happy-run ## Both libraries, usable from the build folder by scripts/happy-run
+
+lab: $(lab) ## The programs that the lab under tests/netns needs
+
+unit-tests: $(out)/unit-tests ## The unit tests, not run
+
+# The C driver, so that libstdc++ cannot become NEEDED: a leftover reference to it is a link error.
+$(out)/libhappy.so: $(shim_objects) shim/libhappy.map
+	$(call say,LINK,$@)
+	$(quiet)$(CC) -shared -o $@ $(shim_objects) -static-libgcc -pthread $(sanitize) $(hardened) \
+	  -Wl,--version-script=shim/libhappy.map -Wl,-soname,libhappy.so $(LDFLAGS)
+
+# Everything but libc is inside and hidden: a program's own c-ares or older libstdc++ cannot clash.
+$(out)/libhappy-engine.so: $(engine_objects) racer/libhappy-engine.map
+	$(call say,LINK,$@)
+	$(if $(filter static,$(CARES)),@[ "$$($(CC) -print-file-name=libcares.a)" != libcares.a ] || { echo \
+	  'libhappy: no libcares.a here: scripts/install-packages build (or make CARES=shared)' >&2; exit 1; })
+	$(quiet)$(CXX) -shared -o $@ $(engine_objects) $(cares) -static-libstdc++ -static-libgcc -pthread \
+	  $(sanitize) $(hardened) -Wl,--exclude-libs,ALL -Wl,--version-script=racer/libhappy-engine.map \
+	  -Wl,-soname,libhappy-engine.so $(LDFLAGS)
+
+build/happy-run: scripts/happy-run
+	@mkdir -p $(@D) && ln -sfn ../scripts/happy-run $@
+
+$(out)/unit-tests: $(unit_objects) $(engine_objects)
+	$(call say,LINK,$@)
+	$(quiet)$(CXX) -o $@ $^ $(catch) $(cares) -pthread $(sanitize) $(LDFLAGS)
+
+$(out)/obj/%.o: %.cc $(out)/flags
+	$(call say,CXX,$<)
+	@mkdir -p $(@D)
+	$(quiet)$(call compile,$<) -MMD -MP -c -o $@ $<
+
+$(out)/obj/%.o: %.c $(out)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(quiet)$(call compile,$<) -MMD -MP -c -o $@ $<
+
+build/tests/%: tests/netns/%.cc build/flags
+	$(call say,CXX,$<)
+	@mkdir -p $(@D)
+	$(quiet)$(CXX) -std=c++20 -I. $(warnings) -O2 -g -MMD -MP -MF $@.d -o $@ $< -pthread
+
+build/tests/victims/%: tests/netns/victims/%.c build/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(quiet)$(CC) -std=gnu11 -Wall $(if $(filter 1,$(WERROR)),-Werror) -O2 -g -MMD -MP -MF $@.d -o $@ $< -pthread
+
+all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(cxx_resolver) $(hardened) $(cares) $(LDFLAGS)
+
+# Changes only when a flag does, and everything compiled depends on it.
+$(sort $(out)/flags build/flags): Makefile FORCE
+	@command -v $(firstword $(CXX)) >/dev/null || { echo \
+	  'libhappy: no $(firstword $(CXX)) here: scripts/install-packages build' >&2; exit 1; }
+	@mkdir -p $(@D)
+	@echo '$(all_flags)' | cmp -s - $@ || echo '$(all_flags)' >$@
+
+-include $(patsubst %.o,%.d,$(sort $(shim_objects) $(engine_objects) $(unit_objects))) $(lab:%=%.d)
+
+# ---- tests --------------------------------------------------------------------------------------
+
+##@ Test
+.PHONY: check unit netns golden golden-update wrapper demo
+check: ## Packages, build and every test; the last line counts them
+	@tests/run-all
+
+unit: $(out)/unit-tests ## Unit tests of one variant: make unit ARGS='[race]', make unit SAN=thread
+	@tests/run-unit $< $(ARGS)
+
+netns: all lab ## Unmodified programs in the lab of network namespaces
+	@/usr/bin/python3 tests/netns/run.py $(ARGS)
+
+golden: all ## The binary contract: exports, NEEDED, constructors, includes
+	@CARES=$(CARES) tests/golden/check $(out)
+
+golden-update: all ## Writes what the libraries have now into tests/golden
+	@tests/golden/check --update $(out)
+
+wrapper: ## Tests of the scripts that users call
+	@status=0; for test in tests/scripts/*.sh; do $$test || status=1; done; exit $$status
+
+demo: ## Installs packages, builds, and shows programs with and without libhappy in broken networks
+	@scripts/install-packages build demo
+	@$(MAKE) --no-print-directory $(jobs) all lab
+	@scripts/happy-demo
+
+# ---- style --------------------------------------------------------------------------------------
+
+##@ Style
+tidy_sources := $(shim_sources) $(engine_sources) $(unit_sources) $(wildcard tests/netns/*.cc)
+all_sources  := $(sort $(tidy_sources) $(victim_sources))
+# Recursive, so that headers and later test folders need no line here.
+format_files  = $(sort $(shell find shim resolver racer tests -name '*.cc' -o -name '*.h' -o -name '*.c'))
+
+.PHONY: lint format format-check tidy compile_commands.json
+lint: format-check tidy ## Layout (clang-format) and clang-tidy
+
+format: ## Lays out all sources
+	@$(CLANG_FORMAT) -i $(format_files)
+
+format-check: ## Says which sources are not laid out as .clang-format wants
+	@case "$$($(CLANG_FORMAT) --version)" in *'version 14.'*) ;; *' version '*) \
+	  echo 'not checked: only clang-format 14 lays out as .clang-format was written for'; exit 0 ;; esac; \
+	status=0; for file in $(format_files); do \
+	  $(CLANG_FORMAT) --dry-run -Werror "$$file" 2>/dev/null || { echo "$$file: run make format"; status=1; }; \
+	done; exit $$status
+
+tidy: compile_commands.json ## clang-tidy over everything
+	@printf '%s\n' $(tidy_sources) | xargs -P $$(nproc) -n 1 $(CLANG_TIDY) --quiet -p .
+
+compile_commands.json: ## For clangd and clang-tidy
+	@{ echo '['; printf '{"directory": "%s", "file": "%s", "command": "%s"},\n' $(foreach s,$(all_sources), \
+	  '$(CURDIR)' '$s' '$(call compile,$s) -c $s') | sed '$$s/,$$//'; echo ']'; } >$@
+
+# ---- install ------------------------------------------------------------------------------------
+
+##@ Install
+.PHONY: install uninstall clean help
+# What happy-run puts into LD_PRELOAD. Where the folder is the one that the loader calls $LIB, the
+# token is kept: a 32-bit program then looks for its own library instead of being handed this one.
+preload = $(if $(MULTIARCH),$(patsubst %/lib/$(MULTIARCH),%/$$LIB,$(LIBDIR)),$(LIBDIR))/libhappy.so
+
+# So that the bare name is found too; only root may, and a staged tree has its own time for it.
+ldconfig = $(if $(DESTDIR),,@[ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/sbin:/usr/sbin" ldconfig || :)
+
+install: all ## Into PREFIX, LIBDIR, below DESTDIR
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(LIBDIR)'
+	install -m 0644 $(out)/libhappy.so $(out)/libhappy-engine.so '$(DESTDIR)$(LIBDIR)'
+	sed -e "s|^\(happy_run_installed_library=\).*|\1'"'$(preload)'"'|" \
+	  -e "s|^\(happy_run_installed_folder=\).*|\1'$(LIBDIR)'|" scripts/happy-run >$(out)/happy-run.installed
+	install -m 0755 $(out)/happy-run.installed '$(DESTDIR)$(PREFIX)/bin/happy-run'
+	$(ldconfig)
+
+uninstall: ## Removes what install put there
+	rm -f '$(DESTDIR)$(PREFIX)/bin/happy-run' '$(DESTDIR)$(LIBDIR)/libhappy.so' '$(DESTDIR)$(LIBDIR)/libhappy-engine.so'
+	$(ldconfig)
+
+clean: ## Removes everything that make made
+	rm -rf build compile_commands.json
+
+help: ## This text
+	@awk -F ':.*## ' '/^##@/ { print "\n" substr($$0, 5) } /^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 } \
+	  /^#: / { knobs = knobs "\n  " substr($$0, 4) } END { print "\nKnobs" knobs }' Makefile

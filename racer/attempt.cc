@@ -1,0 +1,94 @@
+#include "racer/attempt.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "shim/base/real_functions.h"
+
+namespace happy {
+namespace {
+
+constexpr int so_netns_cookie = 71;  // not in glibc 2.36's headers
+
+std::uint64_t read_u64(int fd, int name) {
+  std::uint64_t value = 0;
+  socklen_t length = sizeof value;
+  return real->getsockopt(fd, SOL_SOCKET, name, &value, &length) == 0 ? value : 0;
+}
+
+// The program may have moved between network namespaces since it made its socket.
+bool same_network(int a, int b) { return read_u64(a, so_netns_cookie) == read_u64(b, so_netns_cookie); }
+
+bool bind_like(const original_socket& original, int fd) {
+  if (!original.bound) return true;
+  const int late_port = 1;  // the port is chosen at connect(), so that many sockets can share it
+  real->setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late_port, sizeof late_port);
+  const socket_address local = to_sockaddr({original.local, 0});
+  return real->bind(fd, local.get(), local.length) == 0;
+}
+
+started_attempt refused(int error) { return {.socket = {}, .error = error, .reached_network = false}; }
+
+}  // namespace
+
+started_attempt start_attempt(const original_socket& original, const endpoint& to) {
+  const family f = to.address.family;
+  result<guarded_socket> made = guarded_socket::adopt(
+      real->socket(to_af(f), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, original.protocol));
+  if (!made.ok()) return refused(made.error());
+  const int fd = made.value().get();
+  if (!same_network(original.fd, fd)) return refused(ENETUNREACH);
+  if (!copy_options(original.fd, original.socket_family, fd, f, original.early)) return refused(EPERM);
+  if (!bind_like(original, fd)) return refused(errno);
+  want_soft_errors(fd, f);
+
+  const socket_address target = to_sockaddr(to);
+  const int error = real->connect(fd, target.get(), target.length) == 0 ? 0 : errno;
+  return {.socket = std::move(made.value()),
+          .error = error,
+          .reached_network = error == 0 || error == EINPROGRESS};
+}
+
+attempt_report examine_attempt(const guarded_socket& socket) {
+  if (!socket.is_ours()) return {attempt_state::failed, EBADF};
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (real->getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) {
+    return {attempt_state::failed, errno};
+  }
+  tcp_info info{};
+  length = sizeof info;
+  if (real->getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) {
+    return {attempt_state::failed, errno};
+  }
+  if (info.tcpi_state == TCP_SYN_SENT || info.tcpi_state == TCP_SYN_RECV) {
+    return {error != 0 ? attempt_state::troubled : attempt_state::pending, error};
+  }
+  if (error == 0 && info.tcpi_state != TCP_CLOSE) return {attempt_state::connected, 0};
+  return {attempt_state::failed, error != 0 ? error : ECONNABORTED};
+}
+
+bool is_endpoint_failure(int error) {
+  switch (error) {
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case ETIMEDOUT:
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EHOSTDOWN:
+    case EADDRNOTAVAIL:  // the family is switched off
+    case EACCES:         // a `prohibit` route, ICMP administratively prohibited
+    case EPERM:          // the host's own firewall
+    case EINVAL:         // a `blackhole` route
+    case ENOPROTOOPT:    // ICMP protocol unreachable
+    case EPROTO: return true;
+    default: return false;
+  }
+}
+
+}  // namespace happy

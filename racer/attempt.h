@@ -1,0 +1,50 @@
+// One hidden connection attempt: a non-blocking connect() on a socket like the program's own.
+#pragma once
+
+#include "racer/socket_options.h"
+#include "resolver/guarded_socket.h"
+#include "shim/base/endpoint.h"
+#include "shim/base/time.h"
+
+namespace happy {
+
+// The program's socket, as attempts need to know it.
+struct original_socket {
+  int fd = -1;  // a dup of our own
+  family socket_family = family::ipv6;
+  int protocol = 0;
+  bool bound = false;  // to an explicit local address: attempts use the same
+  address local{};
+  early_options early{};
+};
+
+struct started_attempt {
+  guarded_socket socket;
+  int error = 0;                // of connect(): 0 connected at once, EINPROGRESS, or why it failed
+  bool reached_network = true;  // a packet left this host
+};
+
+// Context:  worker thread; does not block; the engine's lock may be held.
+started_attempt start_attempt(const original_socket& original, const endpoint& to);
+
+// How a hidden attempt stands.
+enum class attempt_state : std::uint8_t {
+  pending,    // still connecting
+  troubled,   // still connecting; an ICMP error came
+  connected,  // the handshake is complete
+  failed,     // it is over
+};
+
+struct attempt_report {
+  attempt_state state = attempt_state::pending;
+  int error = 0;  // of troubled and failed
+};
+
+// Reads (and clears) SO_ERROR of a socket that poll() has reported. POLLERR alone can mean a socket
+// that is still connecting. A socket that the program has closed has failed with EBADF.
+attempt_report examine_attempt(const guarded_socket& socket);
+
+// What the kernel says of an endpoint that cannot be reached, as against what it says of a wrong call.
+bool is_endpoint_failure(int error);
+
+}  // namespace happy

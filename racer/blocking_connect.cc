@@ -1,0 +1,337 @@
+#include "racer/blocking_connect.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <cerrno>
+
+#include "racer/progress.h"
+#include "racer/race_trace.h"
+#include "racer/signal_handlers.h"
+#include "resolver/clock.h"
+#include "shim/base/raw_syscall.h"
+
+namespace happy {
+namespace {
+
+// happy_connect::stage
+enum stage : int {
+  stage_timed,    // the fd's SO_SNDTIMEO carries the delay
+  stage_untimed,  // the kernel alone ends the call (or the program's own SO_SNDTIMEO)
+};
+
+happy_step give(happy_connect& call, int result, int error) {
+  call.result = result;
+  call.error = error;
+  return HAPPY_STEP_RESULT;
+}
+
+happy_step pass(const happy_connect& call, const endpoint& named, const char* reason) {
+  trace_connect_pass(call.fd, named, reason);
+  return HAPPY_STEP_PASS;
+}
+
+timeval to_timeval(duration d) {
+  const auto us = std::chrono::ceil<std::chrono::microseconds>(d).count();
+  return {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
+}
+
+bool is_zero(const timeval& t) { return t.tv_sec == 0 && t.tv_usec == 0; }
+
+bool set_send_timeout(int fd, const timeval& value) {
+  return real->setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &value, sizeof value) == 0;
+}
+
+// The program's own SO_SNDTIMEO, or with a deadline under way what is left of it.
+void restore_send_timeout(pending_race& r) {
+  if (!r.borrowed_timeout) return;
+  r.borrowed_timeout = false;
+  if (socket_cookie(r.fd) == r.cookie) set_send_timeout(r.fd, r.program_timeout);
+}
+
+// connect() counts SO_SNDTIMEO from its own start: a later call on the same fd gets the rest.
+void limit_to_program_deadline(pending_race& r, time_point now) {
+  if (r.program_deadline == never) return;
+  const duration left = std::max(r.program_deadline - now, duration(std::chrono::microseconds(1)));
+  r.borrowed_timeout = set_send_timeout(r.fd, to_timeval(left));
+}
+
+template <typename Value>
+bool read_socket(int fd, int level, int name, Value& value) {
+  socklen_t length = sizeof value;
+  return real->getsockopt(fd, level, name, &value, &length) == 0;
+}
+
+// Whether an earlier call of this thread will still come back: only if the present one runs in a signal
+// handler on top of it.
+bool may_come_back(const pending_race& earlier, const happy_connect& call) {
+  if (socket_cookie(earlier.fd) != earlier.cookie) return false;  // nobody closes a socket in mid-call
+  return static_cast<const void*>(&call) < earlier.frame || on_signal_stack();
+}
+
+// A thread can be in one connect() only: an earlier call that did not return was left by siglongjmp().
+void drop_abandoned(core& c, const happy_connect& call, pid_t thread) {
+  c.races.for_each_used([&](pending_race& r) {
+    if (r.thread != thread || may_come_back(r, call)) return;
+    restore_send_timeout(r);
+    abandon(c, r, "the caller has left");
+  });
+}
+
+// Why this socket's connect() is left alone; nullptr: it can be raced. Fills in what is read.
+const char* judge_socket(pending_race& r) {
+  int type = 0;
+  if (!read_socket(r.fd, SOL_SOCKET, SO_TYPE, type) || type != SOCK_STREAM) return "not a stream socket";
+  int& protocol = r.original.protocol;
+  if (!read_socket(r.fd, SOL_SOCKET, SO_PROTOCOL, protocol)) return "not a socket";
+  if (protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) return "not TCP";
+  int domain = 0;
+  if (!read_socket(r.fd, SOL_SOCKET, SO_DOMAIN, domain)) return "not a socket";
+  r.original.socket_family = domain == AF_INET ? family::ipv4 : family::ipv6;
+  if (r.original.socket_family != r.named.address.family) return "address and socket of two families";
+  const int flags = real->fcntl(r.fd, F_GETFL);
+  if (flags < 0 || (flags & O_NONBLOCK) != 0) return "non-blocking";
+
+  socket_address local;
+  local.length = sizeof local.storage;
+  endpoint bound;
+  if (real->getsockname(r.fd, local.get(), &local.length) != 0 ||
+      !from_sockaddr(local.get(), local.length, bound)) {
+    return "no local address";
+  }
+  if (bound.port != 0) return "bound to a local port";
+  r.original.local = bound.address;
+  r.original.bound = bound.address.bytes != address{}.bytes;
+
+  read_socket(r.fd, IPPROTO_TCP, TCP_MAXSEG, r.original.early.maximum_segment);
+  read_socket(r.fd, SOL_SOCKET, SO_SNDTIMEO, r.program_timeout);
+  r.original.early.send_timeout = r.program_timeout;
+  r.cookie = socket_cookie(r.fd);
+  return r.cookie == 0 ? "no socket cookie" : nullptr;
+}
+
+// Nothing but the named endpoint to try, now or later.
+bool is_single(core& c, const pending_race& r) {
+  if (lookup_is_open(c, r.lookup)) return false;
+  return r.known.candidates.size() == 1;
+}
+
+void describe(core& c, pending_race& r, const happy_connect& call, const endpoint& named, pid_t thread,
+              time_point now) {
+  r.id = ++c.last_id;
+  r.fd = call.fd;
+  r.thread = thread;
+  r.frame = &call;
+  r.named = named;
+  r.began = now;
+  r.machine = race(c.timing);
+}
+
+// The worker takes over: at once (`from` = now) or when the time has come.
+bool hand_to_worker(core& c, pending_race& r, const happy_connect& call, time_point from) {
+  r.armed = true;
+  r.active_from = from;
+  return c.hidden_worker.engage(c, call.single_threaded != 0);
+}
+
+// The first CONNECT, with the delay on the caller's own clock or on the worker's.
+happy_step start(core& c, pending_race& r, happy_connect& call, time_point now) {
+  advance_to_named(c, r, now);
+  const time_point delay_over = now + c.timing.delay();
+  if (!is_zero(r.program_timeout)) {
+    r.program_deadline = now + std::chrono::seconds(r.program_timeout.tv_sec) +
+                         std::chrono::microseconds(r.program_timeout.tv_usec);
+  }
+  const bool alone = call.single_threaded != 0;
+  call.stage = stage_untimed;
+  if (alone && r.program_deadline <= delay_over) return HAPPY_STEP_CONNECT;  // no time for another attempt
+  if (alone && installed_handlers() != handlers::mixed &&
+      set_send_timeout(r.fd, to_timeval(c.timing.delay()))) {
+    r.borrowed_timeout = true;
+    r.active_from = delay_over;
+    call.stage = stage_timed;
+    return HAPPY_STEP_CONNECT;
+  }
+  if (!hand_to_worker(c, r, call, delay_over)) {
+    abandon(c, r, "no worker");
+    return HAPPY_STEP_PASS;
+  }
+  return HAPPY_STEP_CONNECT;
+}
+
+happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error) {
+  c.races.release(r);
+  return give(call, result, error);
+}
+
+happy_step leave(core& c, pending_race& r, happy_connect& call, int error, const char* why) {
+  abandon(c, r, why);
+  // connect() entered again on a pending socket says EALREADY where the first call said EINPROGRESS.
+  return give(call, -1, error == EALREADY ? EINPROGRESS : error);
+}
+
+// Another endpoint has won: its socket is to be put behind the program's fd, if that still is the
+// socket that the race began with.
+happy_step take(core& c, pending_race& r, happy_connect& call, int error) {
+  if (socket_cookie(r.fd) != r.cookie) return leave(c, r, call, error, "the program closed the fd");
+  if (!r.winner_socket.is_ours()) return leave(c, r, call, error, "the program closed the winner");
+  const int flags = real->fcntl(r.fd, F_GETFD);
+  call.winner = r.winner_socket.release();
+  call.take_flags = flags >= 0 && (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
+  call.error = error;
+  return HAPPY_STEP_TAKE;
+}
+
+int named_error(const pending_race& r) {
+  for (const failure& f : r.failures) {
+    if (f.where == r.named) return f.error;
+  }
+  return ETIMEDOUT;
+}
+
+happy_step wait(pending_race& r, happy_connect& call, time_point now) {
+  call.word = reinterpret_cast<const std::uint32_t*>(&r.word);
+  call.word_value = race_open;
+  call.wait_ns = r.program_deadline == never ? -1 : std::max<std::int64_t>((r.program_deadline - now).count(), 0);
+  return HAPPY_STEP_WAIT;
+}
+
+// The program's own attempt has failed: the others, if any, go on without it.
+happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
+  fail_named(r, error, now);
+  if (!r.active) {
+    if (!adopt_original(r)) return leave(c, r, call, error, "the socket cannot be copied");
+    r.active = true;
+  }
+  service_lookups(c, now);
+  refresh_plan(c, r);
+  advance(c, r, now);
+  if (r.won) return take(c, r, call, error);
+  if (r.lost) return settle(c, r, call, -1, error);
+  if (!hand_to_worker(c, r, call, now)) return leave(c, r, call, error, "no worker");
+  return wait(r, call, now);
+}
+
+// The timed call has run out: from here on hidden attempts run beside the program's own.
+happy_step open_the_race(core& c, pending_race& r, happy_connect& call, time_point now) {
+  call.stage = stage_untimed;
+  limit_to_program_deadline(r, now);
+  if (!adopt_original(r) || !hand_to_worker(c, r, call, now)) {
+    restore_send_timeout(r);
+    limit_to_program_deadline(r, now);
+    r.armed = r.active = false;  // the program's own attempt goes on alone
+    return HAPPY_STEP_CONNECT;
+  }
+  r.active = true;
+  return HAPPY_STEP_CONNECT;
+}
+
+// A timed connect() is not restarted under SA_RESTART, nor after SIGSTOP and SIGCONT: do it here,
+// with what is left of the delay.
+happy_step resume(core& c, pending_race& r, happy_connect& call, time_point now) {
+  if (now >= r.active_from) return open_the_race(c, r, call, now);
+  r.borrowed_timeout = set_send_timeout(r.fd, to_timeval(r.active_from - now));
+  return HAPPY_STEP_CONNECT;
+}
+
+bool ran_out(int error) { return error == EINPROGRESS || error == EALREADY; }
+
+happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
+  restore_send_timeout(r);
+  if (ran_out(error)) return open_the_race(c, r, call, now);
+  if (error == EINTR && r.program_deadline == never && installed_handlers() == handlers::restarting) {
+    return resume(c, r, call, now);
+  }
+  if (error == EINTR) return leave(c, r, call, error, "interrupted");
+  return go_on_without_named(c, r, call, error, now);
+}
+
+happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
+  restore_send_timeout(r);
+  if (r.won) return take(c, r, call, error);
+  if (ran_out(error)) return leave(c, r, call, error, "the program's own timeout");
+  if (error == EINTR) return leave(c, r, call, error, "interrupted");
+  return go_on_without_named(c, r, call, error, now);
+}
+
+}  // namespace
+
+happy_step connect_begin(core& c, happy_connect& call) {
+  endpoint named;
+  if (!from_sockaddr(call.to, call.length, named)) return HAPPY_STEP_PASS;
+  const pid_t thread = raw_gettid();
+  core_guard guard(c);
+  const time_point now = clock_now();
+  drop_abandoned(c, call, thread);
+  service_lookups(c, now);
+
+  pending_race* r = c.races.acquire();
+  if (r == nullptr) return pass(call, named, "too many races");
+  const auto give_up = [&](const char* reason) {
+    c.races.release(*r);
+    return pass(call, named, reason);
+  };
+  describe(c, *r, call, named, thread, now);
+  if (!c.intents.find(named.address, thread, now, r->known)) return give_up("address of no lookup");
+  r->lookup = lookup_is_open(c, r->known.id) ? r->known.id : 0;
+  const int known_error = c.intents.take_failure(named, thread, now);
+  if (known_error == 0 && is_single(c, *r)) return give_up("single address");
+  if (const char* reason = judge_socket(*r)) return give_up(reason);
+  if (known_error != 0) {
+    trace_failure(*r, named, known_error);
+    return settle(c, *r, call, -1, known_error);
+  }
+  call.record = r->index;
+  call.generation = r->generation;
+  return start(c, *r, call, now);
+}
+
+happy_step connect_returned(core& c, happy_connect& call, int result, int error) {
+  core_guard guard(c);
+  pending_race* r = c.races.find(call.record, call.generation);
+  if (r == nullptr) return give(call, result, error);
+  const time_point now = clock_now();
+  if (result == 0) {
+    restore_send_timeout(*r);
+    if (r->published && r->won) return take(c, *r, call, ECONNABORTED);  // the original is shut down
+    connect_named(c, *r, now);
+    return settle(c, *r, call, 0, 0);
+  }
+  if (!ran_out(error) && error != EINTR && !(r->won) && !is_endpoint_failure(error)) {
+    restore_send_timeout(*r);
+    return leave(c, *r, call, error, "not an endpoint's failure");
+  }
+  return call.stage == stage_timed ? timed_returned(c, *r, call, error, now)
+                                   : untimed_returned(c, *r, call, error, now);
+}
+
+happy_step connect_woken(core& c, happy_connect& call, int error) {
+  core_guard guard(c);
+  pending_race* r = c.races.find(call.record, call.generation);
+  if (r == nullptr) return give(call, -1, ETIMEDOUT);
+  const int first_error = named_error(*r);
+  if (r->won) return take(c, *r, call, first_error);
+  if (r->lost) return settle(c, *r, call, -1, first_error);
+  if (error == EINTR) return leave(c, *r, call, EINTR, "interrupted");
+  if (error == ETIMEDOUT) return leave(c, *r, call, first_error, "the program's own timeout");
+  return wait(*r, call, clock_now());
+}
+
+happy_step connect_taken(core& c, happy_connect& call, int result, int error) {
+  core_guard guard(c);
+  pending_race* r = c.races.find(call.record, call.generation);
+  if (r == nullptr) return give(call, result < 0 ? -1 : 0, error);
+  if (result >= 0) drop_lookup(c, r->lookup);
+  return result >= 0 ? settle(c, *r, call, 0, 0) : settle(c, *r, call, -1, call.error);
+}
+
+void connect_left(core& c, happy_connect& call) {
+  core_guard guard(c);
+  pending_race* r = c.races.find(call.record, call.generation);
+  if (r == nullptr) return;
+  restore_send_timeout(*r);
+  abandon(c, *r, "cancelled");
+}
+
+}  // namespace happy

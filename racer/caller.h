@@ -1,0 +1,17 @@
+// Whether the thread that called connect() is still in it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace happy {
+
+// True if /proc shows `thread` asleep in connect(fd) or in the futex wait on `word`, or if /proc tells
+// nothing. False while it runs a signal handler, and for good when one has left by siglongjmp().
+//
+// Context:  opens and reads one file of /proc; does not block.
+bool caller_is_waiting(pid_t thread, int fd, const std::atomic<std::uint32_t>* word);
+
+}  // namespace happy

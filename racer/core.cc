@@ -1,0 +1,60 @@
+#include "racer/core.h"
+
+#include <algorithm>
+
+#include "resolver/resolve.h"
+
+namespace happy {
+namespace {
+
+// True if nothing more is to be expected of it for a race.
+bool is_over(core& c, const lookup& l, time_point now) {
+  const intent* meant = c.intents.by_id(l.id());
+  return meant == nullptr || l.state().all_answered() || now >= meant->made + late_answer_lifetime;
+}
+
+}  // namespace
+
+void service_lookups(core& c, time_point now) {
+  for (const std::unique_ptr<lookup>& l : c.open_lookups) {
+    if (!l->service(now)) continue;
+    if (intent* meant = c.intents.by_id(l->id())) add_late_answers(*meant, l->state());
+  }
+  std::erase_if(c.open_lookups, [&](const auto& l) { return is_over(c, *l, now); });
+}
+
+void drop_lookup(core& c, std::uint64_t id) {
+  std::erase_if(c.open_lookups, [&](const auto& l) { return l->id() == id; });
+}
+
+bool lookup_is_open(const core& c, std::uint64_t id) {
+  return id != 0 && std::any_of(c.open_lookups.begin(), c.open_lookups.end(),
+                                [&](const auto& l) { return l->id() == id; });
+}
+
+void fork_prepare() {
+  core& c = the_core();
+  sigset_t all;
+  sigfillset(&all);
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  c.lock.lock();
+  c.mask_before_fork = before;
+}
+
+void fork_parent() {
+  core& c = the_core();
+  const sigset_t before = c.mask_before_fork;
+  c.lock.unlock();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void fork_child() {
+  core& c = the_core();
+  c.hidden_worker.forget();
+  c.races.for_each_used([&](pending_race& r) { c.races.release(r); });
+  c.open_lookups.clear();
+  fork_parent();
+}
+
+}  // namespace happy

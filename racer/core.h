@@ -1,0 +1,65 @@
+// Everything the engine knows, and the one lock around it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "racer/pending.h"
+#include "racer/timing.h"
+#include "racer/worker.h"
+#include "resolver/lookup.h"
+#include "resolver/system_files.h"
+#include "shim/abi.h"
+#include "shim/base/guards.h"
+
+namespace happy {
+
+// Lookups whose queries are still open after they were answered; the oldest is given up first.
+inline constexpr std::size_t max_open_lookups = 16;
+
+struct core {
+  explicit core(const happy_host& h) : host(h), timing(timing_from(*h.settings)) {}
+
+  const happy_host& host;
+  race_timing timing;
+  std::mutex lock;
+  system_files files;
+  intent_table intents;
+  std::vector<std::unique_ptr<lookup>> open_lookups;
+  race_pool races;
+  worker hidden_worker;
+  std::uint64_t last_id = 0;  // of lookups and races
+  sigset_t mask_before_fork{};
+};
+
+// The engine's lock. Held for short: no blocking call, no call into the program. Signals are blocked
+// meanwhile, because a handler may call connect().
+class core_guard {
+ public:
+  explicit core_guard(core& c) : lock_(c.lock) {}
+
+ private:
+  signals_off quiet_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+// Never destroyed: hooks and the worker may outlive every exit handler.
+core& the_core();
+
+// Takes in late answers of open lookups and forgets those that are too old to join a race.
+// Call with the lock held.
+void service_lookups(core& c, time_point now);
+
+// Around fork(). The child has no worker, no races and no open lookups; what is known stays.
+void fork_prepare();
+void fork_parent();
+void fork_child();
+
+// Late answers of `id` will not be used any more.
+void drop_lookup(core& c, std::uint64_t id);
+
+// Whether late answers of `id` may still come.
+bool lookup_is_open(const core& c, std::uint64_t id);
+
+}  // namespace happy

@@ -1,0 +1,136 @@
+// The engine's side of abi.h: a table of contents. Exceptions stop here and mean "decline".
+
+#include <cstdlib>
+#include <new>
+#include <type_traits>
+
+#include "racer/blocking_connect.h"
+#include "racer/core.h"
+#include "racer/progress.h"
+#include "resolver/clock.h"
+#include "resolver/resolve.h"
+#include "resolver/trace.h"
+#include "shim/base/real_functions.h"
+
+namespace happy {
+namespace {
+
+alignas(core) unsigned char core_storage[sizeof(core)];
+constinit core* engine_core = nullptr;
+
+// Whatever goes wrong inside is as if libhappy were absent.
+template <typename Function, typename Outcome>
+Outcome guarded(Outcome otherwise, Function&& function) noexcept {
+  try {
+    return function();
+  } catch (...) {
+    return otherwise;
+  }
+}
+
+template <typename Function>
+void guarded(Function&& function) noexcept {
+  try {
+    function();
+  } catch (...) {
+  }
+}
+
+std::uint64_t next_id(core& c) {
+  core_guard guard(c);
+  return ++c.last_id;
+}
+
+// A lookup's result becomes known to connect(); queries still open may bring more.
+void keep(core& c, intent&& meant, std::unique_ptr<lookup> open) {
+  core_guard guard(c);
+  c.intents.forget_failures(meant.thread);
+  if (open != nullptr) {
+    if (c.open_lookups.size() == max_open_lookups) c.open_lookups.erase(c.open_lookups.begin());
+    c.open_lookups.push_back(std::move(open));
+  }
+  c.intents.add(std::move(meant));
+  c.races.prepare();
+  service_lookups(c, clock_now());
+}
+
+int resolve_hook(const happy_question* question, addrinfo** list) {
+  return guarded(HAPPY_DECLINED, [&] {
+    core& c = the_core();
+    std::shared_ptr<const system_snapshot> files;
+    {
+      core_guard guard(c);
+      files = c.files.current();
+    }
+    const resolve_options options{
+        .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms)};
+    resolved out = resolve(next_id(c), *question, *files, options);
+    if (out.code != 0) return out.code;
+    *list = out.list;
+    guarded([&] { keep(c, std::move(out.meant), std::move(out.open)); });
+    return 0;
+  });
+}
+
+void remember_hook(const happy_question* question, const addrinfo* list) {
+  guarded([&] {
+    core& c = the_core();
+    intent meant = intent_of(next_id(c), *question, list);
+    if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr);
+  });
+}
+
+happy_step begin_hook(happy_connect* call) {
+  return guarded(HAPPY_STEP_PASS, [&] { return connect_begin(the_core(), *call); });
+}
+
+happy_step returned_hook(happy_connect* call, int result, int error) {
+  call->result = result;
+  call->error = error;
+  return guarded(HAPPY_STEP_RESULT, [&] { return connect_returned(the_core(), *call, result, error); });
+}
+
+happy_step woken_hook(happy_connect* call, int error) {
+  return guarded(HAPPY_STEP_RESULT, [&] { return connect_woken(the_core(), *call, error); });
+}
+
+happy_step taken_hook(happy_connect* call, int result, int error) {
+  return guarded(HAPPY_STEP_RESULT, [&] { return connect_taken(the_core(), *call, result, error); });
+}
+
+void left_hook(happy_connect* call) {
+  guarded([&] { connect_left(the_core(), *call); });
+}
+
+void at_exit() { the_core().host.switch_off(); }
+
+}  // namespace
+
+core& the_core() { return *engine_core; }
+
+}  // namespace happy
+
+extern "C" __attribute__((visibility("default"))) int happy_engine_start(const happy_host* host,
+                                                                         happy_engine* engine) {
+  using namespace happy;
+  if (host->abi_version != HAPPY_ABI_VERSION) return EINVAL;
+  real = host->real;
+  set_trace_host(host);
+  engine_core = guarded<>(static_cast<core*>(nullptr), [&] { return new (core_storage) core(*host); });
+  if (engine_core == nullptr) return ENOMEM;
+  // The engine is never unloaded and nothing of it is destroyed: hooks simply stop using it.
+  if (std::atexit(at_exit) != 0) return ENOMEM;
+  std::at_quick_exit(at_exit);
+  *engine = {.abi_version = HAPPY_ABI_VERSION,
+             .resolve = resolve_hook,
+             .remember = remember_hook,
+             .connect_begin = begin_hook,
+             .connect_returned = returned_hook,
+             .connect_woken = woken_hook,
+             .connect_taken = taken_hook,
+             .connect_left = left_hook,
+             .fork_prepare = fork_prepare,
+             .fork_parent = fork_parent,
+             .fork_child = fork_child};
+  return 0;
+}

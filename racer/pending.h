@@ -1,0 +1,98 @@
+// A connect() of the program that may become a race, and the pool of such records.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "racer/attempt.h"
+#include "racer/race.h"
+#include "resolver/intent.h"
+
+namespace happy {
+
+struct hidden_attempt {
+  endpoint where;
+  guarded_socket socket;
+};
+
+// Values of pending_race::word, on which the caller's thread sleeps.
+enum race_word : std::uint32_t { race_open = 0, race_settled = 1 };
+
+// Guarded by the engine's lock, but for `word`.
+struct pending_race {
+  // Which record this is, and which use of it.
+  std::uint32_t index = 0;
+  std::uint32_t generation = 0;
+  bool used = false;
+
+  // The caller.
+  std::uint64_t id = 0;  // in the trace
+  int fd = -1;
+  std::uint64_t cookie = 0;  // of the socket behind `fd` when the race began
+  pid_t thread = 0;
+  const void* frame = nullptr;   // where the caller's stack stood
+  timeval program_timeout{};     // SO_SNDTIMEO as the program set it
+  time_point program_deadline = never;
+  time_point began{};
+  bool borrowed_timeout = false;  // SO_SNDTIMEO carries the delay at the moment
+  std::atomic<std::uint32_t> word{race_open};
+
+  // What it meant.
+  endpoint named;
+  std::uint64_t lookup = 0;  // whose late answers may join; 0: none
+  known_destination known;
+  race machine{race_timing{}};
+  bounded_vector<failure, max_candidates> failures;
+
+  // The hidden side.
+  bool armed = false;             // the worker watches the time
+  bool active = false;            // hidden attempts may be made
+  time_point active_from = never; // an armed race becomes active then
+  original_socket original;
+  guarded_socket original_dup;  // keeps original.fd
+  std::vector<hidden_attempt> attempts;
+  bool won = false;
+  bool lost = false;
+  time_point won_at{};
+  bool published = false;  // the caller has been told; a won race's original is shut down
+  guarded_socket winner_socket;
+  endpoint winner{};
+};
+
+// Races at once. Each holds a few descriptors and, if its first endpoint is slow, is watched by one
+// worker; beyond this number connect() is left alone.
+inline constexpr std::size_t max_races = 1024;
+
+class race_pool {
+ public:
+  // A record with everything at its start, or nullptr: all are in use.
+  pending_race* acquire();
+
+  // Makes sure that a record exists, so that the next acquire() does not allocate.
+  void prepare();
+
+  // The record if it is still in the use that `generation` names, else nullptr.
+  pending_race* find(std::uint32_t index, std::uint32_t generation);
+
+  // Closes what the record holds and frees it.
+  void release(pending_race& r);
+
+  bool any_used() const { return used_ > 0; }
+
+  template <typename Function>
+  void for_each_used(Function&& function) {
+    for (pending_race& r : records_) {
+      if (r.used) function(r);
+    }
+  }
+
+ private:
+  std::deque<pending_race> records_;  // addresses stay: callers sleep on `word`
+  std::size_t used_ = 0;
+};
+
+}  // namespace happy

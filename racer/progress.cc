@@ -1,0 +1,190 @@
+#include "racer/progress.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "racer/caller.h"
+#include "racer/race_trace.h"
+#include "resolver/address_scope.h"
+#include "resolver/source_address.h"
+#include "shim/base/raw_syscall.h"
+
+namespace happy {
+namespace {
+
+// Contract: never into a more private scope than the address that the program named.
+bool is_allowed(const candidate& c, const pending_race& r, privacy named) {
+  if (r.original.bound && c.destination.family != r.original.local.family) return false;
+  return privacy_of(c.destination, is_own(c)) >= named;
+}
+
+privacy named_privacy(const pending_race& r) {
+  for (const candidate& c : r.known.candidates) {
+    if (c.destination == r.named.address) return privacy_of(c.destination, is_own(c));
+  }
+  return privacy_of(r.named.address);
+}
+
+void close_attempts(pending_race& r, const endpoint* winner) {
+  for (hidden_attempt& a : r.attempts) {
+    if (winner == nullptr || a.where != *winner) trace_race_endpoint("loser", r, a.where);
+  }
+  r.attempts.clear();
+}
+
+void record_failure(pending_race& r, const endpoint& where, int error) {
+  r.failures.push_back({where, error});
+  trace_failure(r, where, error);
+}
+
+void start_hidden(pending_race& r, const endpoint& where, time_point now) {
+  trace_race_endpoint("attempt", r, where);
+  started_attempt started = start_attempt(r.original, where);
+  if (started.error == 0 || started.error == EINPROGRESS) {
+    r.attempts.push_back({where, std::move(started.socket)});
+    if (started.error == 0) r.machine.handle({.what = race_event::kind::connected, .where = where}, now);
+    return;
+  }
+  record_failure(r, where, started.error);
+  r.machine.handle({.what = race_event::kind::failed,
+                    .where = where,
+                    .reached_network = started.reached_network},
+                   now);
+}
+
+void win(pending_race& r, const endpoint& where, time_point now) {
+  const auto a = std::find_if(r.attempts.begin(), r.attempts.end(),
+                              [&](const hidden_attempt& x) { return x.where == where; });
+  if (a == r.attempts.end()) return;  // the program's own attempt: its caller knows
+  r.winner = where;
+  r.winner_socket = std::move(a->socket);
+  copy_file_state(r.original.fd, r.original.socket_family, r.winner_socket.get(), where.address.family);
+  r.won = true;
+  r.won_at = now;
+  trace_race_endpoint("winner", r, where);
+  close_attempts(r, &where);
+}
+
+void wake_caller(pending_race& r) {
+  r.word.store(race_settled, std::memory_order_release);
+  raw_syscall(SYS_futex, reinterpret_cast<long>(&r.word), FUTEX_WAKE_PRIVATE, 1);
+}
+
+}  // namespace
+
+void refresh_plan(core& c, pending_race& r) {
+  if (const intent* meant = c.intents.by_id(r.lookup)) {
+    r.known.candidates.clear();
+    for (const candidate& known : meant->candidates) r.known.candidates.push_back(known);
+  }
+  const privacy least = named_privacy(r);
+  endpoint_list sorted;
+  for (const candidate& known : r.known.candidates) {
+    if (is_allowed(known, r, least)) sorted.push_back({known.destination, r.named.port});
+  }
+  r.machine.set_plan(plan({sorted.begin(), sorted.size()}, r.named, c.timing.preferred_family_count),
+                     !lookup_is_open(c, r.lookup));
+}
+
+bool adopt_original(pending_race& r) {
+  result<guarded_socket> held =
+      guarded_socket::adopt(real->fcntl(r.fd, F_DUPFD_CLOEXEC, first_hidden_fd));
+  if (!held.ok() || held.value().cookie() != r.cookie) return false;
+  if (has_uncopyable_options(held.value().get(), r.original.socket_family)) return false;
+  r.original.fd = held.value().get();
+  r.original_dup = std::move(held.value());
+  return true;
+}
+
+void advance_to_named(core& c, pending_race& r, time_point now) {
+  refresh_plan(c, r);
+  r.machine.poll(now);
+  trace_race_endpoint("attempt", r, r.named);
+}
+
+time_point advance(core& c, pending_race& r, time_point now) {
+  for (;;) {
+    const race_action next = r.machine.poll(now);
+    switch (next.what) {
+      case race_action::kind::attempt: start_hidden(r, next.where, now); break;
+      case race_action::kind::wait: return next.until;
+      case race_action::kind::won: win(r, next.where, now); return never;
+      case race_action::kind::lost:
+        r.lost = true;
+        keep_failures(c, r, now);
+        trace_lost(r);
+        return never;
+    }
+  }
+}
+
+void report_attempt(pending_race& r, int fd, time_point now) {
+  const auto a = std::find_if(r.attempts.begin(), r.attempts.end(),
+                              [&](const hidden_attempt& x) { return x.socket.get() == fd; });
+  if (a == r.attempts.end()) return;
+  const endpoint where = a->where;
+  const attempt_report report = examine_attempt(a->socket);
+  switch (report.state) {
+    case attempt_state::pending: return;
+    case attempt_state::troubled:
+      trace_trouble(r, where, report.error);
+      r.machine.handle({.what = race_event::kind::troubled, .where = where}, now);
+      return;
+    case attempt_state::connected:
+      r.machine.handle({.what = race_event::kind::connected, .where = where}, now);
+      return;
+    case attempt_state::failed:
+      record_failure(r, where, report.error);
+      r.attempts.erase(a);
+      r.machine.handle({.what = race_event::kind::failed, .where = where}, now);
+      return;
+  }
+}
+
+void fail_named(pending_race& r, int error, time_point now) {
+  record_failure(r, r.named, error);
+  // An error that came sooner than any packet could return was the host's own.
+  constexpr duration shortest_path = std::chrono::microseconds(50);
+  r.machine.handle({.what = race_event::kind::failed,
+                    .where = r.named,
+                    .reached_network = error == ECONNREFUSED || now - r.began > shortest_path},
+                   now);
+}
+
+void connect_named(core& c, pending_race& r, time_point now) {
+  r.machine.handle({.what = race_event::kind::connected, .where = r.named}, now);
+  if (r.active) trace_race_endpoint("winner", r, r.named);
+  close_attempts(r, nullptr);
+  drop_lookup(c, r.lookup);
+}
+
+void keep_failures(core& c, pending_race& r, time_point now) {
+  intent* meant = c.intents.by_id(r.known.id);
+  if (meant == nullptr) return;
+  meant->failures.clear();
+  for (const failure& f : r.failures) {
+    if (f.where != r.named) meant->failures.push_back(f);  // the caller is told that one now
+  }
+  meant->failed_thread = r.thread;
+  meant->failures_until = now + failure_lifetime;
+}
+
+bool publish(pending_race& r) {
+  if (r.won && !caller_is_waiting(r.thread, r.fd, &r.word)) return false;
+  r.published = true;
+  wake_caller(r);
+  // A caller inside connect() comes back from it at once.
+  if (r.won && r.original_dup.is_ours()) real->shutdown(r.original_dup.get(), SHUT_RDWR);
+  return true;
+}
+
+void abandon(core& c, pending_race& r, const char* why) {
+  if (r.active || r.armed) trace_abandon(r, why);
+  close_attempts(r, nullptr);
+  c.races.release(r);
+}
+
+}  // namespace happy

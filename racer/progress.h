@@ -1,0 +1,42 @@
+// What moves a race on: the half of it that the caller's thread and the worker share.
+// Everything here is called with the engine's lock held.
+#pragma once
+
+#include "racer/core.h"
+
+namespace happy {
+
+// Fills the race's plan from what is known of its name now.
+void refresh_plan(core& c, pending_race& r);
+
+// Makes the dup of the program's fd that hidden attempts are modelled on, if it still is the socket
+// that the race began with and can be copied. False: no race.
+bool adopt_original(pending_race& r);
+
+// Has the state machine start with the program's own attempt, which its caller then makes.
+void advance_to_named(core& c, pending_race& r, time_point now);
+
+// Does what the state machine asks for, starting hidden attempts as it says. Afterwards the race is
+// won, lost, or waits until the time returned.
+time_point advance(core& c, pending_race& r, time_point now);
+
+// Asks the kernel how the hidden attempt at `fd` stands and tells the state machine.
+void report_attempt(pending_race& r, int fd, time_point now);
+
+// The program's own attempt has ended with `error`.
+void fail_named(pending_race& r, int error, time_point now);
+
+// The program's own attempt has connected: hidden ones are closed.
+void connect_named(core& c, pending_race& r, time_point now);
+
+// Keeps the errors of a lost race for the program's walk along its list.
+void keep_failures(core& c, pending_race& r, time_point now);
+
+// Tells the caller's thread that the race is decided. For a won race: only while the caller can be
+// seen inside connect(); false: not now, try again.
+bool publish(pending_race& r);
+
+// Ends a race without result: hidden attempts are closed, the program's fd is not touched.
+void abandon(core& c, pending_race& r, const char* why);
+
+}  // namespace happy

@@ -1,0 +1,82 @@
+// The race as a state machine: which endpoint to attempt when, and who won.
+// Takes no clock, socket, lock or thread; events and the time come in, actions go out.
+#pragma once
+
+#include <cstdint>
+
+#include "racer/plan.h"
+#include "racer/timing.h"
+
+namespace happy {
+
+// Attempts of one race that may be under way together. With 250 ms between two, the 32nd starts
+// after 8 s; more would be load on the network rather than a chance. At the limit no further one
+// starts until one has ended; none is ever ended to make room.
+inline constexpr std::size_t max_attempts_in_flight = 32;
+
+// What happened to an attempt.
+struct race_event {
+  enum class kind : std::uint8_t {
+    connected,  // the handshake is complete
+    failed,     // it has ended with an error
+    troubled,   // a soft error (ICMP): it goes on, but hope is better placed elsewhere
+  };
+  kind what;
+  endpoint where;
+  bool reached_network = true;  // failed: false if no packet left this host (no route, no socket)
+};
+
+struct race_action {
+  enum class kind : std::uint8_t {
+    attempt,  // start an attempt at `where`
+    wait,     // nothing to do before `until` unless an event comes
+    won,      // by `where`; every other attempt is to be ended
+    lost,     // every attempt has failed and no endpoint is left or expected
+  };
+  kind what = kind::wait;
+  endpoint where{};
+  time_point until = never;
+};
+
+// Spec:     hev3 Connection Attempts, hev3 DNS Answer Changes; ATTEMPT-1, 2, 4 to 7, CHANGE-1, 2
+class race {
+ public:
+  explicit race(const race_timing& timing) : timing_(timing) {}
+
+  // The endpoints known now, in the order of plan(). Those already started keep their state; those
+  // not yet started and no longer listed are not tried. `complete`: no more will come.
+  void set_plan(const endpoint_list& planned, bool complete);
+
+  // Events about endpoints that have no attempt under way, and all after the end, are ignored.
+  void handle(const race_event& event, time_point now);
+
+  // What to do next. Call until it says wait, won or lost; the last two are said once, then wait.
+  race_action poll(time_point now);
+
+  bool finished() const { return phase_ != phase::running; }
+  std::size_t in_flight() const { return in_flight_; }
+  bool started(const endpoint& where) const;
+
+ private:
+  enum class phase : std::uint8_t { running, won, lost };
+  struct attempt {
+    endpoint where;
+    bool ended = false;
+  };
+
+  attempt* find(const endpoint& where);
+  const endpoint* next_endpoint() const;
+
+  race_timing timing_;
+  endpoint_list plan_;
+  bool complete_ = false;
+  bounded_vector<attempt, max_candidates> attempts_;  // in the order they were started
+  std::size_t in_flight_ = 0;
+  time_point next_start_ = time_point::min();  // the Next Connection Attempt Timer
+  time_point floor_ = time_point::min();       // no start before it, whatever fails
+  phase phase_ = phase::running;
+  endpoint winner_{};
+  bool told_ = false;
+};
+
+}  // namespace happy

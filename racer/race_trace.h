@@ -1,0 +1,17 @@
+// The trace lines of a race.
+#pragma once
+
+#include "racer/pending.h"
+#include "resolver/trace.h"
+
+namespace happy {
+
+// "attempt", "winner", "loser": something happened at an endpoint.
+void trace_race_endpoint(const char* event, const pending_race& r, const endpoint& where);
+void trace_failure(const pending_race& r, const endpoint& where, int error);
+void trace_trouble(const pending_race& r, const endpoint& where, int error);
+void trace_lost(const pending_race& r);
+void trace_abandon(const pending_race& r, const char* why);
+void trace_connect_pass(int fd, const endpoint& where, const char* reason);
+
+}  // namespace happy

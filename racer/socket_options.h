@@ -1,0 +1,33 @@
+// Makes a hidden attempt's socket like the program's own.
+#pragma once
+
+#include "shim/base/endpoint.h"
+
+namespace happy {
+
+// What only the time before connect() shows of the program's socket.
+struct early_options {
+  int maximum_segment = 0;  // TCP_MAXSEG as read then; later the kernel shows the path's
+  timeval send_timeout{};   // SO_SNDTIMEO as the program set it; the race may borrow the option
+};
+
+// Whether the socket carries something that matters and cannot be copied (a BPF filter, IP options,
+// fast open): then there is no race.
+bool has_uncopyable_options(int fd, family socket_family);
+
+// Reads the options of `original` and sets on `attempt` those that differ from a fresh socket's,
+// translated where the families differ (IPV6_TCLASS becomes IP_TOS ...).
+// False if one that decides where packets go (mark, device, transparent) could not be set.
+//
+// Context:  some fifty system calls; does not block.
+bool copy_options(int original, family original_family, int attempt, family attempt_family,
+                  const early_options& early);
+
+// Copies what belongs to the open file: O_NONBLOCK, O_ASYNC, its owner and signal; ends the error
+// queue that a hidden attempt has and the original does not.
+void copy_file_state(int original, family original_family, int attempt, family attempt_family);
+
+// Lets ICMP errors wake a hidden attempt at once instead of at the next retransmission.
+void want_soft_errors(int attempt, family f);
+
+}  // namespace happy

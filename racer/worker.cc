@@ -1,0 +1,189 @@
+#include "racer/worker.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "racer/core.h"
+#include "racer/progress.h"
+#include "resolver/clock.h"
+#include "resolver/hidden_fd.h"
+
+namespace happy {
+namespace {
+
+// Enough for c-ares' receive buffers and a trace line, with room; a program's static TLS comes on top.
+constexpr std::size_t stack_size = 256 * 1024;
+
+// A process that had threads already keeps its worker for the next race that soon follows.
+constexpr duration idle_patience = std::chrono::seconds(1);
+
+// A caller that runs a signal handler is given this long to come back to connect(); by then it has
+// left for good (siglongjmp), and the winner is nobody's.
+constexpr duration caller_patience = std::chrono::seconds(1);
+constexpr duration caller_retry = milliseconds(2);
+
+struct watched {
+  std::uint32_t race;
+  std::uint32_t generation;
+};
+
+// What one turn waits for.
+struct watch_list {
+  std::vector<pollfd> fds;
+  std::vector<watched> owners;  // of fds, as far as they belong to races: same index
+  time_point deadline = never;
+};
+
+void activate_if_due(core& c, pending_race& r, time_point now) {
+  if (!r.armed || r.active || now < r.active_from) return;
+  if (!adopt_original(r)) return abandon(c, r, "the socket cannot be copied");
+  r.active = true;
+}
+
+// Gives the result to the caller; false if the caller is not where it could take it.
+bool deliver(core& c, pending_race& r, time_point now) {
+  if (publish(r)) return true;
+  if (now - r.won_at > caller_patience) abandon(c, r, "the caller has left");
+  return !r.used;
+}
+
+// Moves one race on. The time at which it wants to be looked at again.
+time_point tend(core& c, pending_race& r, time_point now) {
+  activate_if_due(c, r, now);
+  if (!r.used || r.published) return never;
+  if (!r.active) return r.armed ? r.active_from : never;
+  time_point next = never;
+  if (!r.won && !r.lost) {
+    refresh_plan(c, r);
+    next = advance(c, r, now);
+  }
+  if (!r.won && !r.lost) return next;
+  return deliver(c, r, now) ? never : now + caller_retry;
+}
+
+bool is_watched(const pending_race& r) { return r.armed || r.active; }
+
+void watch_races(core& c, watch_list& list) {
+  c.races.for_each_used([&](const pending_race& r) {
+    for (const hidden_attempt& a : r.attempts) {
+      list.fds.push_back({.fd = a.socket.get(), .events = POLLOUT, .revents = 0});
+      list.owners.push_back({r.index, r.generation});
+    }
+  });
+}
+
+void watch_lookups(core& c, watch_list& list, time_point now) {
+  for (const auto& l : c.open_lookups) {
+    for (const pollfd& fd : l->poll_set()) list.fds.push_back(fd);
+    list.deadline = std::min(list.deadline, l->deadline(now));
+    if (const intent* meant = c.intents.by_id(l->id())) {
+      list.deadline = std::min(list.deadline, meant->made + late_answer_lifetime);
+    }
+  }
+}
+
+void report(core& c, const watch_list& list, time_point now) {
+  for (std::size_t i = 0; i < list.owners.size(); ++i) {
+    if (list.fds[i].revents == 0) continue;
+    pending_race* r = c.races.find(list.owners[i].race, list.owners[i].generation);
+    if (r != nullptr && !r->won && !r->lost) report_attempt(*r, list.fds[i].fd, now);
+  }
+}
+
+}  // namespace
+
+bool worker::engage(core& c, bool process_was_single_threaded) {
+  if (running_) {
+    const std::uint64_t one = 1;
+    return real->write(wake_.get(), &one, sizeof one) == sizeof one || errno == EAGAIN;
+  }
+  result<unique_fd> event = hide(unique_fd(real->eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
+  if (!event.ok()) return false;
+  wake_ = std::move(event.value());
+
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, stack_size);
+  pthread_t thread;
+  const int failed = real->pthread_create(&thread, &attributes, enter, &c);
+  pthread_attr_destroy(&attributes);
+  if (failed != 0) {
+    wake_.reset();
+    return false;
+  }
+  running_ = true;
+  leave_at_once_ = process_was_single_threaded;
+  idle_since_ = never;
+  return true;
+}
+
+void worker::forget() {
+  running_ = false;
+  wake_.reset();
+}
+
+void* worker::enter(void* argument) {
+  core& c = *static_cast<core*>(argument);
+  c.host.set_inside(1);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+  prctl(PR_SET_NAME, "libhappy", 0, 0, 0);
+  c.hidden_worker.loop(c);
+  return nullptr;
+}
+
+void worker::loop(core& c) {
+  while (turn(c)) {
+  }
+}
+
+// One turn: move every race on, then sleep until something happens. False: the thread is to end.
+bool worker::turn(core& c) {
+  watch_list list;
+  time_point now;
+  {
+    core_guard guard(c);
+    now = clock_now();
+    service_lookups(c, now);
+    bool busy = false;
+    c.races.for_each_used([&](pending_race& r) {
+      list.deadline = std::min(list.deadline, tend(c, r, now));
+      busy = busy || (r.used && is_watched(r));
+    });
+    if (!busy && idle(c, now)) return false;
+    if (!busy) list.deadline = std::min(list.deadline, idle_since_ + idle_patience);
+    if (busy) idle_since_ = never;
+    watch_races(c, list);
+    watch_lookups(c, list, now);
+    list.fds.push_back({.fd = wake_.get(), .events = POLLIN, .revents = 0});
+  }
+  real->poll(list.fds.data(), list.fds.size(), wait_ms(list.deadline, now));
+
+  core_guard guard(c);
+  if (list.fds.back().revents != 0) {
+    std::uint64_t count = 0;
+    real->read(wake_.get(), &count, sizeof count);
+  }
+  report(c, list, clock_now());
+  return true;
+}
+
+// Nothing to race: true if the thread shall end now.
+bool worker::idle(core&, time_point now) {
+  if (idle_since_ == never) idle_since_ = now;
+  if (!leave_at_once_ && now - idle_since_ < idle_patience) return false;
+  stop();
+  return true;
+}
+
+void worker::stop() {
+  running_ = false;
+  wake_.reset();
+}
+
+}  // namespace happy

@@ -1,0 +1,38 @@
+// The hidden thread that runs races: made by the first one that needs it, gone when none is left.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/base/time.h"
+#include "shim/base/unique_fd.h"
+
+namespace happy {
+
+struct core;
+
+// Members are guarded by the engine's lock.
+class worker {
+ public:
+  // Starts the thread, or wakes it if it runs. False if there is none to be had: then nothing can be
+  // raced.
+  //
+  // Context:  allocates a stack; not for signal handlers unless the worker already runs.
+  bool engage(core& c, bool process_was_single_threaded);
+
+  // In the child of fork() the thread does not exist.
+  void forget();
+
+ private:
+  static void* enter(void* argument);
+  void loop(core& c);
+  bool turn(core& c);
+  bool idle(core& c, time_point now);
+  void stop();
+
+  bool running_ = false;
+  bool leave_at_once_ = false;    // the process had one thread before this one
+  time_point idle_since_ = never;
+  unique_fd wake_;                // eventfd
+};
+
+}  // namespace happy

@@ -1,0 +1,42 @@
+// The order in which a client tries addresses: RFC 6724 section 6, as a pure function.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "shim/base/endpoint.h"
+
+namespace happy {
+
+// A destination and what the kernel said about reaching it (see source_address.h).
+struct candidate {
+  address destination;
+  address source{};         // Source(D) of the RFC; meaningful if has_source
+  bool has_source = false;  // false: no route, no address, no socket
+  // Network mask of an IPv4 source, used by rule 9 alone. 32 is what glibc takes when it does not know.
+  std::uint8_t source_prefix_length = 32;
+};
+
+// RFC 6724 s2.1: a row of the policy table. IPv4 addresses are looked up as ::ffff:0:0/96.
+struct policy_row {
+  std::array<std::uint8_t, 16> prefix;
+  std::uint8_t prefix_length;
+  std::uint8_t precedence;
+  std::uint8_t label;
+};
+
+// Longest prefix first; ends with ::/0, so that every address has a row.
+using policy_table = std::span<const policy_row>;
+
+policy_table rfc6724_policy();  // the default table of RFC 6724 s2.1
+policy_table
+glibc_policy();  // what glibc up to 2.41 has compiled in: RFC 3484 with ULA, site-local and Teredo labels
+
+// Negative: `a` before `b`; positive: after; 0: rule 10, keep their order.
+int compare(const candidate& a, const candidate& b, policy_table policy);
+
+// Stable; does not allocate. Quadratic: for lists as long as answers are (max_addresses_per_answer).
+// Spec:     hev3 Sorting Addresses, RFC 6724 s6
+void sort_by_preference(std::span<candidate> list, policy_table policy = glibc_policy());
+
+}  // namespace happy

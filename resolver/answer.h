@@ -1,0 +1,39 @@
+// What the DNS said to one query.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "shim/base/bounded_vector.h"
+#include "shim/base/endpoint.h"
+
+namespace happy {
+
+enum class record_type : std::uint16_t { a = 1, aaaa = 28 };
+
+constexpr record_type record_for(family f) { return f == family::ipv4 ? record_type::a : record_type::aaaa; }
+constexpr family family_of(record_type t) { return t == record_type::a ? family::ipv4 : family::ipv6; }
+
+// ANSWER-5: everything but `positive` is a negative answer; which one decides the error code if all are.
+enum class answer_kind : std::uint8_t {
+  positive,
+  no_data,         // NOERROR without addresses
+  name_error,      // NXDOMAIN
+  server_failure,  // SERVFAIL, REFUSED, NOTIMP, FORMERR, a malformed reply
+  timed_out,       // no server answered within timeout x attempts
+};
+
+// More addresses of one name in one family than any client could try within its patience: at 250 ms
+// an attempt, the 48th of both families would start after 24 s. Further ones are ignored.
+inline constexpr std::size_t max_addresses_per_answer = 48;
+
+struct answer {
+  record_type type = record_type::a;
+  answer_kind kind = answer_kind::server_failure;
+  bounded_vector<address, max_addresses_per_answer> addresses;
+  std::string canonical_name;  // end of the CNAME chain; the name itself without one
+  std::chrono::seconds ttl{0};
+};
+
+}  // namespace happy

@@ -1,0 +1,56 @@
+#include "resolver/connectivity.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <memory>
+
+#include "resolver/address_scope.h"
+#include "resolver/source_address.h"
+
+namespace happy {
+namespace {
+
+// Addresses that only a default route (or a complete table) leads to: a.root-servers.net.
+constexpr address far_ipv4 = make_ipv4(198, 41, 0, 4);
+constexpr address far_ipv6 = {
+    .family = family::ipv6,
+    .bytes = {0x20, 0x01, 0x05, 0x03, 0xba, 0x3e, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0x30}};
+
+bool reaches(source_probe& probe, const address& far) {
+  candidate c{.destination = far};
+  probe.probe(c, 0);
+  return c.has_source && privacy_of(c.source) > privacy::link_local;
+}
+
+bool is_loopback(const sockaddr* a) {
+  endpoint where;
+  if (!from_sockaddr(a, a->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6), where)) {
+    return true;
+  }
+  return privacy_of(where.address) == privacy::own_host;
+}
+
+}  // namespace
+
+configured_families families_configured() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
+  configured_families found{.ipv4 = false, .ipv6 = false};
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    const int af = entry->ifa_addr->sa_family;
+    if ((af != AF_INET && af != AF_INET6) || is_loopback(entry->ifa_addr)) continue;
+    (af == AF_INET ? found.ipv4 : found.ipv6) = true;
+  }
+  return found;
+}
+
+family preferred_family() {
+  source_probe probe;
+  const bool ipv6 = reaches(probe, far_ipv6);
+  return ipv6 || !reaches(probe, far_ipv4) ? family::ipv6 : family::ipv4;
+}
+
+}  // namespace happy

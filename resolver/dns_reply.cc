@@ -1,0 +1,180 @@
+#include "resolver/dns_reply.h"
+
+// Version 1.34 discourages what both it and 1.18 have.
+#define CARES_NO_DEPRECATED
+#include <ares.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "resolver/host_name.h"
+
+namespace happy {
+namespace {
+
+// RFC 1035 s4.1
+constexpr std::size_t header_size = 12;
+constexpr std::size_t flags_at = 2;
+constexpr std::size_t question_count_at = 4;
+constexpr unsigned rcode_mask = 0x0f;
+constexpr unsigned rcode_no_error = 0;
+constexpr unsigned rcode_name_error = 3;
+constexpr unsigned class_in = 1;
+constexpr unsigned type_cname = 5;
+
+using bytes = std::span<const std::uint8_t>;
+
+struct record {
+  std::string owner;
+  unsigned type = 0;
+  unsigned record_class = 0;
+  std::uint32_t ttl = 0;
+  std::size_t data_at = 0;
+  std::size_t data_size = 0;
+};
+
+// Walks through a packet. After the first thing that does not fit, nothing does.
+class reader {
+ public:
+  reader(bytes packet, std::size_t at) : packet_(packet), at_(at) {}
+
+  bool number16(unsigned& out) {
+    if (packet_.size() - at_ < 2) return false;
+    out = static_cast<unsigned>(packet_[at_] << 8 | packet_[at_ + 1]);
+    at_ += 2;
+    return true;
+  }
+
+  bool number32(std::uint32_t& out) {
+    unsigned high = 0;
+    unsigned low = 0;
+    if (!number16(high) || !number16(low)) return false;
+    out = high << 16 | low;
+    return true;
+  }
+
+  // c-ares bounds the compression pointers that it follows by the size of the packet.
+  bool name(std::string& out) {
+    if (at_ >= packet_.size()) return false;
+    char* text = nullptr;
+    long size = 0;
+    if (ares_expand_name(packet_.data() + at_, packet_.data(), static_cast<int>(packet_.size()),
+                         &text, &size) != ARES_SUCCESS) {
+      return false;
+    }
+    out = text;
+    ares_free_string(text);
+    if (size <= 0 || static_cast<std::size_t>(size) > packet_.size() - at_) return false;
+    at_ += static_cast<std::size_t>(size);
+    return true;
+  }
+
+  bool next(record& r) {
+    unsigned size = 0;
+    if (!name(r.owner) || !number16(r.type) || !number16(r.record_class) || !number32(r.ttl) ||
+        !number16(size) || packet_.size() - at_ < size) {
+      return false;
+    }
+    r.data_at = at_;
+    r.data_size = size;
+    at_ += size;
+    return true;
+  }
+
+ private:
+  bytes packet_;
+  std::size_t at_;
+};
+
+address address_in(record_type type, bytes data) {
+  address a;
+  a.family = family_of(type);
+  std::copy(data.begin(), data.end(), a.bytes.begin());
+  return a;
+}
+
+class reply_reader {
+ public:
+  reply_reader(record_type type, bytes packet) : packet_(packet), reader_(packet, header_size) {
+    answer_.type = type;
+  }
+
+  answer read() {
+    if (packet_.size() < header_size) return answer_;
+    const unsigned rcode = packet_[flags_at + 1] & rcode_mask;
+    if (rcode == rcode_name_error) answer_.kind = answer_kind::name_error;
+    if (rcode != rcode_no_error) return answer_;
+    if (!read_question() || !read_records()) {
+      answer_.addresses.clear();
+      return answer_;
+    }
+    answer_.kind = judge();
+    return answer_;
+  }
+
+ private:
+  bool read_question() {
+    reader counts(packet_, question_count_at);
+    unsigned questions = 0;
+    unsigned ignored = 0;
+    if (!counts.number16(questions) || !counts.number16(records_) || questions != 1) return false;
+    if (!reader_.name(expected_) || !reader_.number16(ignored) || !reader_.number16(ignored))
+      return false;
+    answer_.canonical_name = expected_;
+    return true;
+  }
+
+  bool read_records() {
+    bool first = true;
+    for (unsigned i = 0; i < records_; ++i) {
+      record r;
+      if (!reader_.next(r)) return false;
+      const bool alias = r.type == type_cname;
+      const bool wanted = r.type == static_cast<unsigned>(answer_.type);
+      if (r.record_class != class_in || (!alias && !wanted)) continue;
+      // RFC 2181 s8: with the top bit set it counts as zero.
+      const std::chrono::seconds ttl(r.ttl > 0x7fffffff ? 0 : r.ttl);
+      answer_.ttl = first ? ttl : std::min(answer_.ttl, ttl);
+      first = false;
+      if (alias ? !follow_alias(r) : !add_address(r)) return false;
+    }
+    return true;
+  }
+
+  // As in glibc the owner of a CNAME record is not compared, and a target that is no host name is
+  // followed but not shown.
+  bool follow_alias(const record& r) {
+    reader target(packet_, r.data_at);
+    if (!target.name(expected_)) return false;
+    if (answer_.addresses.empty() && is_host_name(expected_)) answer_.canonical_name = expected_;
+    return true;
+  }
+
+  bool add_address(const record& r) {
+    const std::size_t size = answer_.type == record_type::a ? 4 : 16;
+    if (r.data_size != size || !equal_ignoring_case(r.owner, expected_)) return true;
+    answer_.addresses.push_back(address_in(answer_.type, packet_.subspan(r.data_at, size)));
+    return true;
+  }
+
+  // An alias that leads to no address is "no such name" to glibc, an empty answer is "no data".
+  answer_kind judge() const {
+    if (!answer_.addresses.empty()) return answer_kind::positive;
+    return records_ == 0 ? answer_kind::no_data : answer_kind::name_error;
+  }
+
+  bytes packet_;
+  reader reader_;
+  answer answer_;
+  std::string expected_;  // owner of the records that count
+  unsigned records_ = 0;
+};
+
+}  // namespace
+
+answer read_reply(record_type type, std::span<const std::uint8_t> packet) {
+  return reply_reader(type, packet).read();
+}
+
+}  // namespace happy

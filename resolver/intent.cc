@@ -1,0 +1,78 @@
+#include "resolver/intent.h"
+
+#include <algorithm>
+
+namespace happy {
+namespace {
+
+bool holds(const std::vector<candidate>& list, const address& a) {
+  return std::any_of(list.begin(), list.end(), [&](const candidate& c) { return c.destination == a; });
+}
+
+bool is_fresh(const intent& i, time_point now) { return now - i.made <= intent_lifetime; }
+
+void copy(const intent& from, known_destination& out) {
+  out.id = from.id;
+  out.candidates.clear();
+  for (const candidate& c : from.candidates) out.candidates.push_back(c);
+}
+
+// Threads that disagree about an address have only their common ground raced.
+void intersect(known_destination& out, const intent& with) {
+  for (std::size_t i = out.candidates.size(); i-- > 0;) {
+    if (!holds(with.candidates, out.candidates[i].destination)) out.candidates.erase(i);
+  }
+  out.id = 0;
+}
+
+}  // namespace
+
+void intent_table::add(intent made) {
+  if (intents_.size() == max_intents) intents_.pop_front();
+  intents_.push_back(std::move(made));
+}
+
+bool intent_table::find(const address& a, pid_t thread, time_point now, known_destination& out) const {
+  bool found = false;
+  for (auto i = intents_.rbegin(); i != intents_.rend(); ++i) {
+    if (!is_fresh(*i, now)) break;  // all before it are older
+    if (!holds(i->candidates, a)) continue;
+    if (i->thread == thread) {
+      copy(*i, out);
+      return true;
+    }
+    if (!found) {
+      copy(*i, out);
+    } else {
+      intersect(out, *i);
+    }
+    found = true;
+  }
+  return found;
+}
+
+intent* intent_table::by_id(std::uint64_t id) {
+  const auto i = std::find_if(intents_.begin(), intents_.end(), [&](const intent& x) { return x.id == id; });
+  return i == intents_.end() ? nullptr : &*i;
+}
+
+int intent_table::take_failure(const endpoint& where, pid_t thread, time_point now) {
+  for (intent& i : intents_) {
+    if (i.failed_thread != thread || now >= i.failures_until) continue;
+    const auto f = std::find_if(i.failures.begin(), i.failures.end(),
+                                [&](const failure& x) { return x.where == where; });
+    if (f == i.failures.end()) continue;
+    const int error = f->error;
+    i.failures.erase(f);
+    return error;
+  }
+  return 0;
+}
+
+void intent_table::forget_failures(pid_t thread) {
+  for (intent& i : intents_) {
+    if (i.failed_thread == thread) i.failures.clear();
+  }
+}
+
+}  // namespace happy

@@ -1,0 +1,84 @@
+// What a program meant: the lookups it made, found again by address when it connects.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "resolver/address_order.h"
+#include "resolver/answer.h"
+#include "shim/base/bounded_vector.h"
+#include "shim/base/endpoint.h"
+#include "shim/base/time.h"
+
+namespace happy {
+
+// Both families of one name.
+inline constexpr std::size_t max_candidates = 2 * max_addresses_per_answer;
+
+// Lookups remembered at once; the oldest is forgotten first. A program that looks up more names than
+// this before it connects to the first of them gets plain connects for those.
+inline constexpr std::size_t max_intents = 128;
+
+// How long an address is known to belong to a name. As long as a positive answer would be cached.
+inline constexpr duration intent_lifetime = std::chrono::seconds(60);
+
+// How long after the lookup a late answer to it still joins a race (contract: only endpoints of the
+// lookup that the program made).
+inline constexpr duration late_answer_lifetime = std::chrono::seconds(5);
+
+// After a race has failed, the error of an address is served once to the thread that ran it, so that
+// a program walking its list does not take the time of the race again for each address.
+inline constexpr duration failure_lifetime = std::chrono::seconds(1);
+
+struct failure {
+  endpoint where;
+  int error = 0;
+};
+
+struct intent {
+  std::uint64_t id = 0;  // of the lookup
+  std::string name;
+  pid_t thread = 0;
+  time_point made{};
+  bool ipv4 = true;  // families the program asked for
+  bool ipv6 = true;
+  std::vector<candidate> candidates;  // in the order of SORT-1
+  // The failed race's errors: served to `failed_thread`, until `failures_until`.
+  std::vector<failure> failures;
+  pid_t failed_thread = 0;
+  time_point failures_until{};
+};
+
+// What connect() can know of the address it was given.
+struct known_destination {
+  std::uint64_t id = 0;  // the lookup whose late answers may join; 0: several lookups share the address
+  bounded_vector<candidate, max_candidates> candidates;
+};
+
+// Not for two threads at once: the engine's lock is around it.
+class intent_table {
+ public:
+  void add(intent made);
+
+  // The endpoints that the program meant by `a`: those of the latest lookup of `thread` that holds
+  // it; if only other threads' lookups do, what they have in common. False if no lookup holds it.
+  bool find(const address& a, pid_t thread, time_point now, known_destination& out) const;
+
+  // nullptr once forgotten.
+  intent* by_id(std::uint64_t id);
+
+  // The recorded error of a failed race, once: 0 if there is none for this endpoint and thread.
+  int take_failure(const endpoint& where, pid_t thread, time_point now);
+
+  // A new lookup of this thread makes all its recorded failures void.
+  void forget_failures(pid_t thread);
+
+ private:
+  std::deque<intent> intents_;  // oldest first
+};
+
+}  // namespace happy

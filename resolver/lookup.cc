@@ -1,0 +1,130 @@
+#include "resolver/lookup.h"
+
+#include <algorithm>
+
+#include "resolver/clock.h"
+#include "resolver/trace.h"
+#include "shim/base/real_functions.h"
+
+namespace happy {
+namespace {
+
+const char* to_text(record_type type) { return type == record_type::a ? "A" : "AAAA"; }
+
+const char* to_text(answer_kind kind) {
+  switch (kind) {
+    case answer_kind::positive: return "positive";
+    case answer_kind::no_data: return "no data";
+    case answer_kind::name_error: return "no such name";
+    case answer_kind::server_failure: return "server failure";
+    case answer_kind::timed_out: return "timed out";
+  }
+  return "?";
+}
+
+void trace_answer(std::uint64_t id, const answer& a) {
+  if (!trace_on()) return;
+  json_line line = trace_line("answer", id);
+  line.text("type", to_text(a.type)).text("kind", to_text(a.kind));
+  for (const address& where : a.addresses) line.where("address", where);
+  emit(line);
+}
+
+void trace_query(std::uint64_t id, const std::string& name, record_type type) {
+  if (!trace_on()) return;
+  json_line line = trace_line("query", id);
+  line.text("name", name.c_str()).text("type", to_text(type));
+  emit(line);
+}
+
+}  // namespace
+
+lookup::lookup(std::uint64_t id, const name_plan& plan, const resolution::settings& s)
+    : id_(id), plan_(plan), resolution_(s) {}
+
+move_on lookup::run() {
+  for (;;) {
+    const time_point now = clock_now();
+    const resolution::action next = resolution_.poll(now);
+    if (next.what == resolution::action::kind::finished) return next.reason;
+    if (next.what == resolution::action::kind::query) {
+      send(next.type, now);
+      continue;
+    }
+    auto fds = poll_set();
+    const time_point until = std::min(next.until, deadline(now));
+    real->poll(fds.begin(), fds.size(), wait_ms(until, now));  // EINTR: the loop looks again
+    service(clock_now());
+  }
+}
+
+bool lookup::service(time_point now) {
+  bool any = false;
+  for (std::optional<dns_query>& query : queries_) {
+    if (!query) continue;
+    auto fds = query->poll_set();
+    if (!fds.empty() && real->poll(fds.begin(), fds.size(), 0) > 0) {
+      for (const pollfd& fd : fds) {
+        if (fd.revents != 0) query->process(fd.fd, fd.revents);
+      }
+    }
+    query->process_timeouts();
+  }
+  for (std::optional<dns_query>& query : queries_) {
+    if (!query) continue;
+    std::optional<answer> a = query->take_answer();
+    if (!a) continue;
+    trace_answer(id_, *a);
+    resolution_.handle(*a, now);
+    query.reset();
+    any = true;
+  }
+  return any;
+}
+
+bounded_vector<pollfd, max_lookup_fds> lookup::poll_set() const {
+  bounded_vector<pollfd, max_lookup_fds> all;
+  for (const std::optional<dns_query>& query : queries_) {
+    if (!query) continue;
+    for (const pollfd& fd : query->poll_set()) all.push_back(fd);
+  }
+  return all;
+}
+
+time_point lookup::deadline(time_point now) const {
+  time_point earliest = never;
+  for (const std::optional<dns_query>& query : queries_) {
+    if (!query) continue;
+    if (const auto left = query->until_timeout()) earliest = std::min(earliest, now + *left);
+  }
+  return earliest;
+}
+
+void lookup::send(record_type type, time_point now) {
+  trace_query(id_, plan_.name, type);
+  result<dns_query> query = dns_query::start(plan_.name, type, *plan_.config);
+  if (query.ok()) {
+    of(type).emplace(std::move(query.value()));
+    return;
+  }
+  answer failed;
+  failed.type = type;
+  failed.kind = answer_kind::server_failure;
+  resolution_.handle(failed, now);
+}
+
+duration glibc_patience(const resolver_config& config) {
+  // glibc waits (timeout << server) for each server, divided by their number from the second on, at
+  // least a second, and goes round `attempts` times.
+  const auto servers = std::max<std::size_t>(config.nameservers.size(), 1);
+  constexpr std::size_t counted = 3;  // glibc asks no more than three
+  std::chrono::seconds round{0};
+  for (std::size_t i = 0; i < std::min(servers, counted); ++i) {
+    long seconds = static_cast<long>(config.timeout_s) << i;
+    if (i > 0) seconds /= static_cast<long>(std::min(servers, counted));
+    round += std::chrono::seconds(std::max(seconds, 1L));
+  }
+  return round * config.attempts;
+}
+
+}  // namespace happy

@@ -1,0 +1,53 @@
+// Can this name be answered by DNS queries of our own exactly as glibc would answer it? If so, how?
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "resolver/decline_reason.h"
+#include "resolver/nsswitch.h"
+#include "resolver/resolv_conf.h"
+
+namespace happy {
+
+// All files as they were at one moment. Immutable once made; shared between threads and lookups.
+struct system_snapshot {
+  std::variant<std::shared_ptr<const resolver_config>, decline_reason> resolver =
+      decline_reason::file_unreadable;
+  std::variant<std::vector<name_service>, decline_reason> services =
+      decline_reason::file_unreadable;
+  std::shared_ptr<const std::string> hosts;  // text of /etc/hosts; null: none
+  std::string host_name;                     // gethostname()
+  bool hosts_unreadable = false;
+  bool gai_conf_active = false;  // or unreadable
+  bool host_aliases = false;     // HOSTALIASES is set
+  std::uint64_t generation = 0;  // differs when any of this does: what was remembered is outdated
+};
+
+// How to ask for a name.
+struct name_plan {
+  std::string name;                // as to be asked, without the trailing dot
+  bool nothing_after_dns = false;  // dns is the last module
+  bool search_after = false;       // after a failure glibc goes on with domains appended
+  std::shared_ptr<const resolver_config> config;
+
+  // If neither family has an answer, our own failure is glibc's.
+  bool negative_is_final() const { return nothing_after_dns && !search_after; }
+};
+
+// Pure. `node` is what the program asked for.
+std::variant<name_plan, decline_reason> plan_name(std::string_view node,
+                                                  const system_snapshot& files);
+
+// Whether a line names `name`, with or without trailing dots, in any case. Lines that glibc would
+// pass over (a broken address) count too: the real function judges then.
+bool hosts_mention(std::string_view hosts, std::string_view name);
+
+// A line of gai.conf that is neither blank nor a comment.
+bool gai_conf_is_active(std::string_view text);
+
+}  // namespace happy

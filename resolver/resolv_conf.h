@@ -1,0 +1,55 @@
+// What resolv.conf and its environment variables say, as glibc's res_init.c reads them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "resolver/decline_reason.h"
+#include "shim/base/bounded_vector.h"
+#include "shim/base/endpoint.h"
+
+namespace happy {
+
+// glibc stops at 3. More than 16 cannot be asked within a lookup: at the shortest timeout of one
+// second each, two rounds would outlast every program's patience.
+inline constexpr std::size_t max_nameservers = 16;
+
+// glibc's RES_MAXNDOTS, RES_MAXRETRANS, RES_MAXRETRY: larger values count as these.
+inline constexpr int max_ndots = 15;
+inline constexpr int max_timeout_s = 30;
+inline constexpr int max_attempts = 5;
+
+// A search list that is longer is cut here; only whether there is one matters so far.
+inline constexpr std::size_t max_search_domains = 64;
+
+struct resolver_config {
+  bounded_vector<address, max_nameservers> nameservers;  // in file order; never empty
+  std::vector<std::string> search;
+  int ndots = 1;
+  int timeout_s = 5;  // per try; at least 1
+  int attempts = 2;   // rounds over all nameservers; at least 1
+  bool rotate = false;
+  bool edns0 = false;
+
+  // Names are also tried with domains appended. The root alone (systemd's "search .") appends nothing.
+  bool searches() const;
+};
+
+// What of the process and the host takes part.
+struct resolver_environment {
+  std::optional<std::string> local_domain;  // LOCALDOMAIN
+  std::optional<std::string> res_options;   // RES_OPTIONS
+  std::string host_name;
+
+  friend bool operator==(const resolver_environment&, const resolver_environment&) = default;
+};
+
+// Pure. A line or word that glibc ignores is ignored here too.
+std::variant<resolver_config, decline_reason> parse_resolv_conf(
+    std::string_view text, const resolver_environment& environment);
+
+}  // namespace happy

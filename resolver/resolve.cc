@@ -1,0 +1,208 @@
+#include "resolver/resolve.h"
+
+#include <algorithm>
+
+#include "resolver/addrinfo_list.h"
+#include "resolver/clock.h"
+#include "resolver/connectivity.h"
+#include "resolver/source_address.h"
+#include "resolver/trace.h"
+#include "shim/base/raw_syscall.h"
+#include "shim/base/real_functions.h"
+
+namespace happy {
+namespace {
+
+// The program's hints, or what glibc puts in their place.
+struct wish {
+  int flags = AI_V4MAPPED | AI_ADDRCONFIG;
+  int af = AF_UNSPEC;
+  int socktype = 0;
+};
+
+wish read_hints(const addrinfo* hints) {
+  if (hints == nullptr) return {};
+  return {hints->ai_flags, hints->ai_family, hints->ai_socktype};
+}
+
+// Flags whose effect on the answer is glibc's business.
+bool flags_are_plain(const wish& w) {
+  if ((w.flags & (AI_ALL | AI_CANONIDN)) != 0) return false;
+  return w.af != AF_INET6 || (w.flags & AI_V4MAPPED) == 0;
+}
+
+void trace_decline(std::uint64_t id, const char* name, const char* reason) {
+  if (!trace_on()) return;
+  json_line line = trace_line("decline", id);
+  line.text("name", name).text("reason", reason);
+  emit(line);
+}
+
+void trace_move_on(std::uint64_t id, move_on reason, bool open) {
+  if (!trace_on()) return;
+  json_line line = trace_line("move_on", id);
+  line.text("reason", to_text(reason)).number("open_queries", open ? 1 : 0);
+  emit(line);
+}
+
+void trace_order(std::uint64_t id, const std::vector<candidate>& list) {
+  if (!trace_on()) return;
+  json_line line = trace_line("order", id);
+  for (const candidate& c : list) line.where("address", c.destination);
+  emit(line);
+}
+
+bool contains(const std::vector<candidate>& list, const address& a) {
+  return std::any_of(list.begin(), list.end(), [&](const candidate& c) { return c.destination == a; });
+}
+
+// Probes the sources of what is new and sorts the whole.
+void put_in_order(std::vector<candidate>& list, std::size_t first_new) {
+  source_probe probe;
+  for (std::size_t i = first_new; i < list.size(); ++i) probe.probe(list[i], 0);
+  find_prefix_lengths(list);
+  sort_by_preference(list);
+}
+
+void append_addresses(std::vector<candidate>& list, const answer* a) {
+  if (a == nullptr) return;
+  for (const address& where : a->addresses) {
+    if (list.size() < max_candidates && !contains(list, where)) list.push_back({.destination = where});
+  }
+}
+
+// What glibc says when every answer is negative; HAPPY_DECLINED where it takes glibc to know.
+int negative_code(const resolution& state, const name_plan& plan) {
+  bool any[5] = {};
+  int kinds = 0;
+  for (const record_type type : {record_type::aaaa, record_type::a}) {
+    if (!state.asked(family_of(type))) continue;
+    const answer* a = state.answered(type);
+    bool& seen = any[static_cast<int>(a == nullptr ? answer_kind::timed_out : a->kind)];
+    if (!seen) ++kinds;
+    seen = true;
+  }
+  const bool timed_out = any[static_cast<int>(answer_kind::timed_out)];
+  if (timed_out && plan.nothing_after_dns) return EAI_AGAIN;  // asking again would double the wait
+  if (kinds != 1 || !plan.negative_is_final()) return HAPPY_DECLINED;
+  if (any[static_cast<int>(answer_kind::name_error)]) return EAI_NONAME;
+  if (any[static_cast<int>(answer_kind::no_data)]) return EAI_NODATA;
+  return EAI_AGAIN;
+}
+
+std::string canonical_name(const resolution& state, const name_plan& plan) {
+  for (const record_type type : {record_type::a, record_type::aaaa}) {
+    const answer* a = state.answered(type);
+    if (a != nullptr && a->kind == answer_kind::positive) return a->canonical_name;
+  }
+  return plan.name;
+}
+
+resolution::settings settings_for(const wish& w, const name_plan& plan, const resolve_options& options) {
+  resolution::settings s;
+  s.ipv4 = w.af != AF_INET6;
+  s.ipv6 = w.af != AF_INET;
+  if ((w.flags & AI_ADDRCONFIG) != 0 && w.af == AF_UNSPEC) {
+    const configured_families configured = families_configured();
+    // Neither configured: glibc asks for both.
+    if (configured.ipv4 != configured.ipv6) {
+      s.ipv4 = configured.ipv4;
+      s.ipv6 = configured.ipv6;
+    }
+  }
+  s.preferred = preferred_family();
+  s.delay = options.resolution_delay;
+  // A datagram client never comes to connect() a second address: it needs both families now.
+  s.complete = options.complete || w.socktype == SOCK_DGRAM;
+  s.deadline = clock_now() + glibc_patience(*plan.config);
+  return s;
+}
+
+intent begin_intent(std::uint64_t id, const char* name, int af) {
+  intent meant;
+  meant.id = id;
+  meant.name = name;
+  meant.thread = raw_gettid();
+  meant.made = clock_now();
+  meant.ipv4 = af != AF_INET6;
+  meant.ipv6 = af != AF_INET;
+  return meant;
+}
+
+resolved declined(std::uint64_t id, const char* name, const char* reason) {
+  trace_decline(id, name, reason);
+  return {};
+}
+
+}  // namespace
+
+resolved resolve(std::uint64_t id, const happy_question& question, const system_snapshot& files,
+                 const resolve_options& options) {
+  const wish w = read_hints(question.hints);
+  if (trace_on()) {
+    json_line line = trace_line("lookup", id);
+    line.text("name", question.node).text("service", question.service ? question.service : "");
+    emit(line);
+  }
+  if (!flags_are_plain(w)) return declined(id, question.node, "flags");
+  const auto planned = plan_name(question.node, files);
+  if (const auto* reason = std::get_if<decline_reason>(&planned)) {
+    return declined(id, question.node, to_text(*reason));
+  }
+  const auto& plan = std::get<name_plan>(planned);
+  const auto form = make_template(question.service, question.hints);
+  if (const int* code = std::get_if<int>(&form)) {
+    if (*code == EAI_SYSTEM || *code == EAI_MEMORY) return declined(id, question.node, "template");
+    return {.code = *code};
+  }
+
+  auto asked = std::make_unique<lookup>(id, plan, settings_for(w, plan, options));
+  const move_on reason = asked->run();
+  const bool open = !asked->state().all_answered();
+  trace_move_on(id, reason, open);
+
+  resolved out;
+  if (!asked->state().any_positive()) {
+    out.code = negative_code(asked->state(), plan);
+    if (out.code == HAPPY_DECLINED) trace_decline(id, question.node, "negative answer not final");
+    return out;
+  }
+  out.meant = begin_intent(id, question.node, w.af);
+  add_late_answers(out.meant, asked->state());
+  std::vector<address> addresses;
+  for (const candidate& c : out.meant.candidates) addresses.push_back(c.destination);
+  const std::string canonical = canonical_name(asked->state(), plan);
+  out.list = build_addrinfo_list(addresses, std::get<addrinfo_template>(form),
+                                 (w.flags & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
+  out.code = out.list != nullptr ? 0 : EAI_MEMORY;
+  if (open) out.open = std::move(asked);
+  return out;
+}
+
+intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list) {
+  const wish w = read_hints(question.hints);
+  intent meant = begin_intent(id, question.node, w.af);
+  if (w.socktype != 0 && w.socktype != SOCK_STREAM) return meant;
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    endpoint where;
+    if (!from_sockaddr(entry->ai_addr, entry->ai_addrlen, where)) continue;
+    if (contains(meant.candidates, where.address)) continue;
+    if (meant.candidates.size() == max_candidates) break;
+    meant.candidates.push_back({.destination = where.address});
+  }
+  put_in_order(meant.candidates, 0);
+  trace_order(id, meant.candidates);
+  return meant;
+}
+
+bool add_late_answers(intent& meant, const resolution& state) {
+  const std::size_t before = meant.candidates.size();
+  if (meant.ipv6) append_addresses(meant.candidates, state.answered(record_type::aaaa));
+  if (meant.ipv4) append_addresses(meant.candidates, state.answered(record_type::a));
+  if (meant.candidates.size() == before) return false;
+  put_in_order(meant.candidates, before);
+  trace_order(meant.id, meant.candidates);
+  return true;
+}
+
+}  // namespace happy

@@ -1,0 +1,82 @@
+#include "resolver/system_files.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace happy {
+namespace {
+
+// Many times what anyone writes by hand.
+constexpr std::size_t max_small_file = 64 * 1024;
+
+// Lists of a quarter of a million blocked names have about 8 MB; all of it stays in memory.
+constexpr std::size_t max_hosts_file = 16 * 1024 * 1024;
+
+std::optional<std::string> environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::string host_name() {
+  char name[256];  // as much as glibc asks for
+  if (gethostname(name, sizeof name - 1) != 0) return {};
+  name[sizeof name - 1] = '\0';
+  return name;
+}
+
+}  // namespace
+
+system_files::system_files(const std::string& root)
+    : resolv_conf_(root + "/etc/resolv.conf", max_small_file),
+      nsswitch_conf_(root + "/etc/nsswitch.conf", max_small_file),
+      hosts_(root + "/etc/hosts", max_hosts_file),
+      gai_conf_(root + "/etc/gai.conf", max_small_file) {}
+
+system_files::surroundings system_files::look_around() {
+  surroundings s;
+  s.resolver.local_domain = environment_variable("LOCALDOMAIN");
+  s.resolver.res_options = environment_variable("RES_OPTIONS");
+  s.resolver.host_name = host_name();
+  s.host_aliases = std::getenv("HOSTALIASES") != nullptr;
+  return s;
+}
+
+std::shared_ptr<const system_snapshot> system_files::make_snapshot() const {
+  auto made = std::make_shared<system_snapshot>();
+  if (resolv_conf_.readable()) {
+    auto parsed = parse_resolv_conf(*resolv_conf_.text(), surroundings_.resolver);
+    if (auto* config = std::get_if<resolver_config>(&parsed)) {
+      made->resolver = std::make_shared<const resolver_config>(std::move(*config));
+    } else {
+      made->resolver = std::get<decline_reason>(parsed);
+    }
+  }
+  if (nsswitch_conf_.readable()) {
+    made->services = decline_reason::nsswitch_odd;
+    if (auto services = parse_nsswitch(*nsswitch_conf_.text()))
+      made->services = std::move(*services);
+  }
+  made->hosts = hosts_.text();
+  made->hosts_unreadable = !hosts_.readable();
+  made->gai_conf_active = !gai_conf_.readable() || gai_conf_is_active(*gai_conf_.text());
+  made->host_name = surroundings_.resolver.host_name;
+  made->host_aliases = surroundings_.host_aliases;
+  made->generation = generation_;
+  return made;
+}
+
+std::shared_ptr<const system_snapshot> system_files::current() {
+  surroundings now = look_around();
+  bool changed = snapshot_ == nullptr || !(now == surroundings_);
+  for (text_file* file : {&resolv_conf_, &nsswitch_conf_, &hosts_, &gai_conf_}) {
+    if (file->refresh()) changed = true;
+  }
+  if (!changed) return snapshot_;
+  surroundings_ = std::move(now);
+  ++generation_;
+  snapshot_ = make_snapshot();
+  return snapshot_;
+}
+
+}  // namespace happy

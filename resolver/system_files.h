@@ -1,0 +1,45 @@
+// Reads /etc/resolv.conf, nsswitch.conf, hosts and gai.conf, and again when they have changed.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "resolver/name_plan.h"
+#include "resolver/text_file.h"
+
+namespace happy {
+
+// Not for two threads at once; what current() returned is.
+class system_files {
+ public:
+  // `root` is put before each path: for tests.
+  explicit system_files(const std::string& root = {});
+
+  // Changed files, environment variables and host names give a new snapshot. A file that cannot be
+  // used is part of it, as the reason to decline.
+  //
+  // Context:  opens and fstats four files, reads those that changed.
+  std::shared_ptr<const system_snapshot> current();
+
+ private:
+  struct surroundings {
+    resolver_environment resolver;
+    bool host_aliases = false;
+
+    friend bool operator==(const surroundings&, const surroundings&) = default;
+  };
+
+  static surroundings look_around();
+  std::shared_ptr<const system_snapshot> make_snapshot() const;
+
+  text_file resolv_conf_;
+  text_file nsswitch_conf_;
+  text_file hosts_;
+  text_file gai_conf_;
+  surroundings surroundings_;
+  std::shared_ptr<const system_snapshot> snapshot_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace happy

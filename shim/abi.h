@@ -1,0 +1,161 @@
+/* The one header between libhappy.so (the shim, preloaded, libc alone) and libhappy-engine.so (loaded
+ * on the first lookup of a real name). C, versioned: both sides compare HAPPY_ABI_VERSION and decline
+ * on a difference.
+ *
+ * Unless a comment says otherwise, engine functions are called with cancellation disabled, on a
+ * thread marked as "inside" (hooks pass through), may allocate, and return within milliseconds.
+ */
+#ifndef HAPPY_ABI_H
+#define HAPPY_ABI_H
+
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HAPPY_ABI_VERSION 1u
+
+/* The functions of the program's libc (or of the next library in line) that the shim and the engine
+ * call. Everything that can fail goes through this table: it is the seam where tests inject faults. */
+struct happy_real {
+  int (*getaddrinfo)(const char* node, const char* service, const struct addrinfo* hints,
+                     struct addrinfo** result);
+  void (*freeaddrinfo)(struct addrinfo* list);
+  int (*connect)(int fd, const struct sockaddr* to, socklen_t length);
+  int (*socket)(int domain, int type, int protocol);
+  int (*bind)(int fd, const struct sockaddr* to, socklen_t length);
+  int (*shutdown)(int fd, int how);
+  int (*close)(int fd);
+  int (*dup3)(int from, int to, int flags);
+  int (*fcntl)(int fd, int command, ...);
+  int (*getsockopt)(int fd, int level, int name, void* value, socklen_t* length);
+  int (*setsockopt)(int fd, int level, int name, const void* value, socklen_t length);
+  int (*getsockname)(int fd, struct sockaddr* to, socklen_t* length);
+  int (*getpeername)(int fd, struct sockaddr* to, socklen_t* length);
+  int (*poll)(struct pollfd* fds, nfds_t count, int timeout_ms);
+  int (*eventfd)(unsigned initial, int flags);
+  int (*open)(const char* path, int flags, ...);
+  int (*fstat)(int fd, struct stat* out);
+  ssize_t (*read)(int fd, void* data, size_t size);
+  ssize_t (*write)(int fd, const void* data, size_t size);
+  ssize_t (*writev)(int fd, const struct iovec* parts, int count);
+  ssize_t (*recvfrom)(int fd, void* data, size_t size, int flags, struct sockaddr* from,
+                      socklen_t* length);
+  int (*sigaction)(int number, const struct sigaction* action, struct sigaction* previous);
+  int (*pthread_create)(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
+                        void* argument);
+  int (*clock_gettime)(clockid_t clock, struct timespec* out);
+};
+
+/* The values a user can set (HAPPY_* variables), checked: inside their ranges. Times in milliseconds. */
+struct happy_settings {
+  int32_t resolution_delay_ms;
+  int32_t connection_attempt_delay_ms;
+  int32_t minimum_connection_attempt_delay_ms;
+  int32_t maximum_connection_attempt_delay_ms;
+  int32_t last_resort_synthesis_delay_ms;
+  int32_t preferred_address_family_count;
+  int32_t trace; /* 0: off */
+};
+
+/* What the shim gives the engine. All of it lives as long as the process. */
+struct happy_host {
+  uint32_t abi_version;
+  const struct happy_real* real;
+  const struct happy_settings* settings;
+  /* Marks the calling thread: while 1, hooks on it pass through. Returns the previous mark. */
+  int (*set_inside)(int inside);
+  /* Writes one complete trace line (ends with '\n', at most PIPE_BUF bytes), or drops it.
+   * Signal-safe, keeps errno. */
+  void (*trace)(const char* line, size_t length);
+  /* From now on all hooks pass through: the process is exiting. */
+  void (*switch_off)(void);
+};
+
+/* One call of getaddrinfo(). Pointers are the program's own; `node` is not NULL. */
+struct happy_question {
+  const char* node;
+  const char* service;
+  const struct addrinfo* hints;
+};
+
+/* What the caller's thread of a blocking connect() has to do next. Only the shim blocks: no engine
+ * frame is on the stack while it does, so that cancellation and siglongjmp() meet plain C. */
+enum happy_step {
+  HAPPY_STEP_PASS,    /* nothing to race: call the real connect() and return its result */
+  HAPPY_STEP_CONNECT, /* call the real connect() on `fd`, then connect_returned() */
+  HAPPY_STEP_WAIT,    /* sleep while *word == word_value, at most wait_ns, then connect_woken() */
+  HAPPY_STEP_TAKE,    /* dup3(winner, fd, take_flags), close `winner`, then connect_taken() */
+  HAPPY_STEP_RESULT   /* return `result`; errno is `error` if that is -1 */
+};
+
+/* One blocking connect(), on the caller's stack. The engine never keeps a pointer to it. */
+struct happy_connect {
+  /* from the caller */
+  int fd;
+  const struct sockaddr* to;
+  socklen_t length;
+  int single_threaded; /* no second thread exists in the process */
+
+  /* for the step that the engine asked for */
+  const uint32_t* word;
+  uint32_t word_value;
+  int64_t wait_ns; /* -1: no limit */
+  int winner;
+  int take_flags; /* O_CLOEXEC or 0 */
+  int result;
+  int error;
+
+  /* the engine's own: which record, and whether it still is that one */
+  uint32_t record;
+  uint32_t generation;
+  int stage;
+};
+
+/* resolve(): the engine cannot answer as libc would; EAI_* codes are 0 or negative. */
+#define HAPPY_DECLINED 1
+
+/* What the engine gives the shim. */
+struct happy_engine {
+  uint32_t abi_version;
+
+  /* Resolves like getaddrinfo(): an EAI_* code with *result set on 0, or HAPPY_DECLINED with nothing
+   * changed. Blocks for as long as the nameservers take, within glibc's own limits. */
+  int (*resolve)(const struct happy_question* question, struct addrinfo** result);
+  /* Keeps what the real getaddrinfo() answered, so that connect() knows the name behind an address. */
+  void (*remember)(const struct happy_question* question, const struct addrinfo* result);
+
+  /* A blocking connect(), step by step. connect_begin() is the only one that may return STEP_PASS.
+   * Signal-safe but for the first race, which makes the worker thread. */
+  enum happy_step (*connect_begin)(struct happy_connect* call);
+  enum happy_step (*connect_returned)(struct happy_connect* call, int result, int error);
+  enum happy_step (*connect_woken)(struct happy_connect* call, int error);
+  enum happy_step (*connect_taken)(struct happy_connect* call, int result, int error);
+  /* The caller will never come back for this connect() (cancellation). */
+  void (*connect_left)(struct happy_connect* call);
+
+  /* Around fork(), in the thread that forks. Between prepare and parent/child nothing else is called. */
+  void (*fork_prepare)(void);
+  void (*fork_parent)(void);
+  void (*fork_child)(void);
+};
+
+/* The engine's only export. Fills `engine` and returns 0, or returns an errno and changes nothing. */
+int happy_engine_start(const struct happy_host* host, struct happy_engine* engine);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

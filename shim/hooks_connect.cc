@@ -1,0 +1,122 @@
+// The hook of connect(). The engine decides step by step; this file does the blocking calls, so that a
+// cancelled or longjmp()ing caller unwinds through plain C only.
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/single_threaded.h>
+#include <sys/socket.h>
+
+#include "shim/base/raw_syscall.h"
+#include "shim/base/real_functions.h"
+#include "shim/engine_visit.h"
+#include "shim/loader.h"
+#include "shim/policy.h"
+#include "shim/process.h"
+#include "shim/trace.h"
+
+namespace happy {
+namespace {
+
+// What pthread_cleanup_push() hands over.
+struct departure {
+  const happy_engine* engine;
+  happy_connect* call;
+};
+
+void leave(void* argument) {
+  const auto* d = static_cast<const departure*>(argument);
+  engine_visit visit;
+  d->engine->connect_left(d->call);
+}
+
+happy_step begin(const happy_engine* engine, happy_connect& call) {
+  engine_visit visit;
+  errno_saver keep;
+  return engine->connect_begin(&call);
+}
+
+happy_step connect_now(const happy_engine* engine, happy_connect& call) {
+  const int result = real->connect(call.fd, call.to, call.length);
+  const int error = errno;
+  engine_visit visit;
+  return engine->connect_returned(&call, result, error);
+}
+
+// Sleeps on the race's word. A plain futex wait restarts under SA_RESTART as connect() does; with a
+// limit it does not, as connect() with SO_SNDTIMEO does not. connect() is a cancellation point, so
+// this is one too: nothing is held while it sleeps.
+happy_step wait_for_race(const happy_engine* engine, happy_connect& call) {
+  timespec limit{.tv_sec = call.wait_ns / 1'000'000'000, .tv_nsec = call.wait_ns % 1'000'000'000};
+  int type = 0;
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+  const long outcome =
+      raw_syscall(SYS_futex, reinterpret_cast<long>(call.word), FUTEX_WAIT_PRIVATE, call.word_value,
+                  call.wait_ns < 0 ? 0 : reinterpret_cast<long>(&limit));
+  pthread_setcanceltype(type, nullptr);
+  engine_visit visit;
+  return engine->connect_woken(&call, outcome < 0 ? static_cast<int>(-outcome) : 0);
+}
+
+// The winner goes behind the program's own fd, by the program's own thread.
+happy_step take_winner(const happy_engine* engine, happy_connect& call) {
+  engine_visit visit;
+  const int result = real->dup3(call.winner, call.fd, call.take_flags);
+  const int error = errno;
+  real->close(call.winner);
+  return engine->connect_taken(&call, result, error);
+}
+
+// Goes through the steps after the first until there is a result. A frame of its own, because
+// pthread_cleanup_push() is a setjmp().
+__attribute__((noinline)) void run(const happy_engine* engine, happy_connect& call, happy_step first) {
+  volatile happy_step step = first;
+  departure at_cancellation{engine, &call};
+  pthread_cleanup_push(leave, &at_cancellation);
+  while (step != HAPPY_STEP_RESULT) {
+    switch (step) {
+      case HAPPY_STEP_CONNECT: step = connect_now(engine, call); break;
+      case HAPPY_STEP_WAIT: step = wait_for_race(engine, call); break;
+      case HAPPY_STEP_TAKE: step = take_winner(engine, call); break;
+      case HAPPY_STEP_PASS:
+      case HAPPY_STEP_RESULT: break;
+    }
+  }
+  pthread_cleanup_pop(0);
+}
+
+int race(const happy_engine* engine, happy_connect& call) {
+  const int errno_before = errno;
+  const happy_step first = begin(engine, call);
+  if (first == HAPPY_STEP_PASS) return real->connect(call.fd, call.to, call.length);
+  run(engine, call, first);
+  errno = call.result == 0 ? errno_before : call.error;
+  return call.result;
+}
+
+int hook_connect(int fd, const sockaddr* to, socklen_t length) {
+  if (real == nullptr) return as_libc(raw_syscall(SYS_connect, fd, reinterpret_cast<long>(to), length));
+  if (!hooks_live()) return real->connect(fd, to, length);
+
+  const pass_reason reason = judge_connect(to, length);
+  if (reason != pass_reason::none) {
+    trace_pass("connect", reason);
+    return real->connect(fd, to, length);
+  }
+  const happy_engine* engine = loaded_engine();  // no lookup of a name yet: nothing is known
+  if (engine == nullptr || foreign_process()) return real->connect(fd, to, length);
+
+  happy_connect call{};
+  call.fd = fd;
+  call.to = to;
+  call.length = length;
+  call.single_threaded = __libc_single_threaded;
+  return race(engine, call);
+}
+
+}  // namespace
+}  // namespace happy
+
+extern "C" __attribute__((visibility("default"))) int connect(int fd, const sockaddr* to,
+                                                              socklen_t length) {
+  return happy::hook_connect(fd, to, length);
+}

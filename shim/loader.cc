@@ -1,0 +1,161 @@
+#include "shim/loader.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "shim/base/guards.h"
+#include "shim/base/raw_syscall.h"
+#include "shim/base/real_functions.h"
+#include "shim/process.h"
+#include "shim/real.h"
+#include "shim/trace.h"
+
+namespace happy {
+namespace {
+
+constexpr char engine_name[] = "libhappy-engine.so";
+
+// Loading takes 0.2 ms from a warm cache; a disk that needs longer than this gets pass-through.
+constexpr timespec load_patience{.tv_sec = 2, .tv_nsec = 0};
+
+enum load_state : std::uint32_t { not_tried, loading, ready, refused };
+
+constinit std::atomic<std::uint32_t> state{not_tried};
+constinit happy_engine engine{};
+constinit happy_host host{};
+
+int open_unhooked(const char* path, int flags) {
+  return static_cast<int>(raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags, 0));
+}
+
+// Whether the path of libhappy.so still leads to the file that is mapped.
+bool own_path_is_true(struct stat& own) {
+  const own_file& self = shim_file();
+  if (!self.known || stat(self.path, &own) != 0) return false;
+  return own.st_dev == self.device && own.st_ino == self.inode;
+}
+
+// Whoever could write the engine could also write libhappy.so, and nobody else can.
+bool engine_is_trusted(const struct stat& file, const struct stat& own) {
+  if (!S_ISREG(file.st_mode) || file.st_uid != own.st_uid) return false;
+  if ((file.st_mode & S_IWOTH) != 0) return false;
+  const bool group_writable = (file.st_mode & S_IWGRP) != 0;
+  return !group_writable || ((own.st_mode & S_IWGRP) != 0 && file.st_gid == own.st_gid);
+}
+
+// Opens the engine beside libhappy.so, or returns -1 and says why.
+int open_trusted_engine(const char*& why) {
+  struct stat own;
+  why = "libhappy.so is no longer at its path";
+  if (!own_path_is_true(own)) return -1;
+
+  char path[sizeof(own_file::path) + sizeof engine_name];
+  std::strcpy(path, shim_file().path);  // NOLINT: same capacity and more
+  char* slash = std::strrchr(path, '/');
+  std::memcpy(slash + 1, engine_name, sizeof engine_name);
+
+  why = "no engine beside libhappy.so";
+  const int fd = open_unhooked(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return -1;
+  struct stat file;
+  why = "the engine's file is not trusted";
+  if (fstat(fd, &file) == 0 && engine_is_trusted(file, own)) return fd;
+  raw_syscall(SYS_close, fd);
+  return -1;
+}
+
+// dlopen through /proc, so that the file that was checked is the file that is loaded.
+void* dlopen_fd(int fd) {
+  char path[32] = "/proc/self/fd/";
+  char digits[12];
+  int count = 0;
+  for (int rest = fd; count == 0 || rest != 0; rest /= 10) {
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  }
+  std::size_t at = std::strlen(path);
+  while (count > 0) path[at++] = digits[--count];
+  path[at] = 0;
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
+bool start(void* library) {
+  auto* entry =
+      reinterpret_cast<decltype(&happy_engine_start)>(dlsym(library, "happy_engine_start"));
+  if (entry == nullptr) return false;
+  host = {.abi_version = HAPPY_ABI_VERSION,
+          .real = real,
+          .settings = &process_environment().settings,
+          .set_inside = set_inside,
+          .trace = trace_write,
+          .switch_off = switch_off};
+  return entry(&host, &engine) == 0 && engine.abi_version == HAPPY_ABI_VERSION;
+}
+
+bool load() {
+  if (!find_all_functions()) return false;
+  const char* why = nullptr;
+  const int fd = open_trusted_engine(why);
+  if (fd < 0) {
+    trace_note("engine_refused", why);
+    return false;
+  }
+  void* library = dlopen_fd(fd);
+  raw_syscall(SYS_close, fd);
+  if (library == nullptr) {
+    trace_note("engine_refused", "dlopen failed");
+    return false;
+  }
+  if (start(library)) return true;
+  trace_note("engine_refused", "the engine is of another version");
+  return false;
+}
+
+void publish(std::uint32_t outcome) {
+  state.store(outcome, std::memory_order_release);
+  raw_syscall(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+}  // namespace
+
+const happy_engine* loaded_engine() {
+  return state.load(std::memory_order_acquire) == ready ? &engine : nullptr;
+}
+
+const happy_engine* load_engine() {
+  std::uint32_t seen = not_tried;
+  if (state.compare_exchange_strong(seen, loading, std::memory_order_acq_rel)) {
+    errno_saver keep;
+    cancellation_off uncancelled;
+    const int before = set_inside(1);
+    publish(load() ? ready : refused);
+    set_inside(before);
+  } else if (seen == loading) {
+    raw_syscall(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAIT_PRIVATE, loading,
+                reinterpret_cast<long>(&load_patience));
+  }
+  return loaded_engine();
+}
+
+void before_fork() {
+  if (const happy_engine* e = loaded_engine()) e->fork_prepare();
+}
+
+void after_fork_in_parent() {
+  if (const happy_engine* e = loaded_engine()) e->fork_parent();
+}
+
+void after_fork_in_child() {
+  adopt_process();
+  // A thread of the parent may have been inside dlopen(): its locks are held for ever here.
+  if (state.load(std::memory_order_relaxed) == loading) state.store(refused, std::memory_order_relaxed);
+  if (const happy_engine* e = loaded_engine()) e->fork_child();
+}
+
+}  // namespace happy

@@ -1,0 +1,40 @@
+#include "shim/real.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+
+#include "shim/base/real_functions.h"
+
+namespace happy {
+namespace {
+
+constinit happy_real table{};
+
+template <typename Function>
+bool find(Function& slot, const char* name) {
+  if (slot == nullptr) slot = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+  return slot != nullptr;
+}
+
+}  // namespace
+
+bool find_hooked_functions() {
+  const bool complete = find(table.getaddrinfo, "getaddrinfo") && find(table.connect, "connect");
+  if (complete) real = &table;
+  return complete;
+}
+
+bool find_all_functions() {
+  return find(table.freeaddrinfo, "freeaddrinfo") && find(table.socket, "socket") &&
+         find(table.bind, "bind") && find(table.shutdown, "shutdown") &&
+         find(table.close, "close") && find(table.dup3, "dup3") && find(table.fcntl, "fcntl") &&
+         find(table.getsockopt, "getsockopt") && find(table.setsockopt, "setsockopt") &&
+         find(table.getsockname, "getsockname") && find(table.getpeername, "getpeername") &&
+         find(table.poll, "poll") && find(table.eventfd, "eventfd") && find(table.open, "open") &&
+         find(table.fstat, "fstat") && find(table.read, "read") && find(table.write, "write") &&
+         find(table.writev, "writev") && find(table.recvfrom, "recvfrom") &&
+         find(table.sigaction, "sigaction") && find(table.pthread_create, "pthread_create") &&
+         find(table.clock_gettime, "clock_gettime");
+}
+
+}  // namespace happy

@@ -1,0 +1,143 @@
+#include "shim/trace.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "shim/base/guards.h"
+#include "shim/base/raw_syscall.h"
+#include "shim/process.h"
+
+namespace happy {
+namespace {
+
+// The trace's descriptor lives above the numbers that programs name by hand (shells use 0 to 20, bash
+// 255 as well); 24 still lies in the fd table that every process is born with.
+constexpr int lowest_number = 24;
+
+struct target {
+  std::atomic<int> fd{-1};
+  std::atomic<dev_t> device{0};
+  std::atomic<ino_t> inode{0};
+  std::atomic<bool> opened{false};
+  std::atomic<std::uint32_t> dropped{0};
+};
+constinit target output{};
+
+bool is_standard_error(const char* path) { return path[0] == '-' && path[1] == 0; }
+
+int raw_open(const char* path, int flags) {
+  return static_cast<int>(raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
+                                      flags | O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                                      0600));
+}
+
+// Moves `fd` out of the program's way; -1 if that fails.
+int move_away(int fd) {
+  if (fd < 0) return -1;
+  const long moved = raw_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest_number);
+  raw_syscall(SYS_close, fd);
+  return moved < 0 ? -1 : static_cast<int>(moved);
+}
+
+int open_target(bool first_time) {
+  const char* path = process_environment().trace_target;
+  if (is_standard_error(path)) {
+    if (!first_time) return -1;  // the program closed it; its number 2 may be anything now
+    return static_cast<int>(raw_syscall(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, lowest_number));
+  }
+  return move_away(raw_open(path, first_time ? O_CREAT : 0));
+}
+
+// Whether `fd` is (still) the file that was opened: programs close descriptors that are not theirs,
+// and the number may carry their own data by now.
+bool is_target(int fd) {
+  struct stat file;
+  return fd >= 0 && fstat(fd, &file) == 0 && file.st_dev == output.device && file.st_ino == output.inode;
+}
+
+bool accept_first(int fd) {
+  struct stat file;
+  if (fd < 0 || fstat(fd, &file) != 0) return false;
+  if (!is_standard_error(process_environment().trace_target) && !S_ISREG(file.st_mode)) return false;
+  output.device = file.st_dev;
+  output.inode = file.st_ino;
+  return true;
+}
+
+// The descriptor to write to, or -1.
+int target_fd() {
+  const int held = output.fd.load(std::memory_order_acquire);
+  if (held >= 0 && is_target(held)) return held;
+  const bool first_time = !output.opened.exchange(true);
+  const int fd = open_target(first_time);
+  if (first_time ? accept_first(fd) : is_target(fd)) {
+    output.fd.store(fd, std::memory_order_release);
+    return fd;
+  }
+  if (fd >= 0) raw_syscall(SYS_close, fd);
+  return -1;
+}
+
+bool would_block(int fd) {
+  pollfd wait{.fd = fd, .events = POLLOUT, .revents = 0};
+  timespec at_once{};
+  return raw_syscall(SYS_ppoll, reinterpret_cast<long>(&wait), 1, reinterpret_cast<long>(&at_once), 0,
+                     0) != 1;
+}
+
+bool write_line(const char* line, std::size_t length) {
+  const int fd = target_fd();
+  if (fd < 0 || would_block(fd)) return false;
+  return raw_syscall(SYS_write, fd, reinterpret_cast<long>(line), static_cast<long>(length)) ==
+         static_cast<long>(length);
+}
+
+std::int64_t now_us() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000 + now.tv_nsec / 1000;
+}
+
+}  // namespace
+
+bool trace_on() { return process_environment().settings.trace != 0; }
+
+json_line trace_line(const char* event) {
+  return {event, now_us(), raw_getpid(), raw_gettid()};
+}
+
+void trace_write(const char* line, std::size_t length) {
+  errno_saver keep;
+  if (!write_line(line, length)) {
+    output.dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint32_t lost = output.dropped.exchange(0, std::memory_order_relaxed);
+  if (lost == 0) return;
+  json_line told = trace_line("dropped");
+  told.number("lines", lost).finish();
+  if (!write_line(told.data(), told.size())) output.dropped.fetch_add(lost, std::memory_order_relaxed);
+}
+
+void trace_note(const char* event, const char* reason) {
+  if (!trace_on()) return;
+  errno_saver keep;
+  json_line line = trace_line(event);
+  line.text("reason", reason).finish();
+  trace_write(line.data(), line.size());
+}
+
+void trace_pass(const char* call, pass_reason reason) {
+  if (!trace_on()) return;
+  errno_saver keep;
+  json_line line = trace_line("pass");
+  line.text("call", call).text("reason", to_text(reason)).finish();
+  trace_write(line.data(), line.size());
+}
+
+}  // namespace happy

@@ -1,0 +1,176 @@
+"""A DNS server that does what a zone file tells it, well or badly.
+
+    dns_server.py ZONE.json ADDRESS ...
+
+Listens on port 53 of each address, over UDP and TCP. The zone is read again for every query, so a test may change it
+at any time:
+
+    {"wget.test": {"AAAA": {"records": ["2001:db8:2::1"], "delay_ms": 400},
+                   "A":    {"records": ["198.51.100.1"], "action": "drop"},
+                   "HTTPS": {"records": ["000100"], "ttl": 5}}}
+
+Records are text: addresses for A and AAAA, a name for CNAME, NS and PTR, "priority weight port target" for SRV, text for
+TXT, hexadecimal RDATA for every other type (HTTPS and SVCB too). A name's own CNAME answers all its types, with the
+target's records behind it. Actions: drop, drop_udp, truncate, servfail, nxdomain, refused, nodata, close (TCP), garbage.
+A name not in the zone gets NXDOMAIN, a type not there NODATA.
+
+Each query is reported on stdout as one JSON line when it comes in.
+"""
+
+import ipaddress
+import json
+import os
+import socket
+import socketserver
+import struct
+import sys
+import threading
+import time
+
+TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "TXT": 16, "AAAA": 28, "SRV": 33, "SVCB": 64, "HTTPS": 65}
+TYPE_NAMES = {number: name for name, number in TYPES.items()}
+SERVFAIL, NXDOMAIN, REFUSED = 2, 3, 5
+RCODE_OF_ACTION = {"servfail": SERVFAIL, "nxdomain": NXDOMAIN, "refused": REFUSED}
+MAX_CNAMES = 8  # more than any test chains; a loop ends here
+DEFAULT_TTL = 60
+
+
+def encode_name(name):
+    """The name in wire form, never compressed."""
+    labels = [label for label in name.rstrip(".").split(".") if label]
+    return b"".join(bytes([len(label)]) + label.encode() for label in labels) + b"\0"
+
+
+def encode_rdata(record_type, text):
+    """The RDATA that `text` stands for."""
+    if record_type in ("A", "AAAA"):
+        return ipaddress.ip_address(text).packed
+    if record_type in ("CNAME", "NS", "PTR"):
+        return encode_name(text)
+    if record_type == "SRV":
+        *numbers, target = text.split()
+        return struct.pack("!3H", *map(int, numbers)) + encode_name(target)
+    if record_type == "TXT":
+        return bytes([len(text)]) + text.encode()
+    return bytes.fromhex(text)
+
+
+def encode_record(owner, record_type, ttl, text):
+    """One resource record in wire form."""
+    number = TYPES.get(record_type) or int(record_type.removeprefix("TYPE"))
+    rdata = encode_rdata(record_type, text)
+    return encode_name(owner) + struct.pack("!HHIH", number, 1, ttl, len(rdata)) + rdata
+
+
+def parse_question(query):
+    """(name in lower case, type as text, the question's bytes) of a query; ValueError or IndexError if it is none."""
+    labels, at = [], 12
+    while query[at]:
+        if query[at] > 63:
+            raise ValueError("compressed question")
+        labels.append(query[at + 1 : at + 1 + query[at]].decode("ascii").lower())
+        at += 1 + query[at]
+    number = struct.unpack_from("!H", query, at + 1)[0]
+    return ".".join(labels), TYPE_NAMES.get(number, f"TYPE{number}"), query[12 : at + 5]
+
+
+def answer_records(zone, name, record_type):
+    """(records in wire form, rcode): the CNAME chain from `name`, then the records of its end."""
+    records = []
+    for _ in range(MAX_CNAMES):
+        entry = zone.get(name)
+        if entry is None:
+            return records, NXDOMAIN
+        alias = entry.get("CNAME")
+        if alias and record_type != "CNAME":
+            records.append(encode_record(name, "CNAME", alias.get("ttl", DEFAULT_TTL), alias["records"][0]))
+            name = alias["records"][0].rstrip(".")
+            continue
+        found = entry.get(record_type, {})
+        if found.get("action") != "nodata":
+            ttl = found.get("ttl", DEFAULT_TTL)
+            records += [encode_record(name, record_type, ttl, text) for text in found.get("records", ())]
+        return records, 0
+    return records, SERVFAIL
+
+
+def make_reply(query, question, records, rcode, truncated):
+    """A whole reply message: QR, AA, RD copied, RA."""
+    flags = 0x8480 | (query[2] & 1) << 8 | (0x0200 if truncated else 0) | rcode
+    return query[:2] + struct.pack("!5H", flags, 1, len(records), 0, 0) + question + b"".join(records)
+
+
+def report(event, **fields):
+    """One JSON line on stdout by one write(2): the lab's programs share the pipe."""
+    line = json.dumps({"event": event, "time_ms": round(time.monotonic() * 1000, 3), **fields}) + "\n"
+    os.write(sys.stdout.fileno(), line.encode())
+
+
+def reply_to(query, transport, server_address):
+    """The reply to `query` after its delay; None to stay silent, b"" to close a TCP connection."""
+    try:
+        name, record_type, question = parse_question(query)
+    except (ValueError, IndexError, struct.error):
+        return None
+    report("query", name=name, type=record_type, transport=transport, server=server_address)
+    with open(sys.argv[1], encoding="ascii") as zone_file:
+        zone = json.load(zone_file)
+    rule = zone.get(name, {}).get(record_type, {})
+    action = rule.get("action")
+    time.sleep(rule.get("delay_ms", 0) / 1000)
+    if action == "drop" or (action == "drop_udp" and transport == "udp"):
+        return None
+    if action == "close" and transport == "tcp":
+        return b""
+    if action == "garbage":
+        return query[:2] + b"\xff" * 20
+    if action in RCODE_OF_ACTION:
+        return make_reply(query, question, [], RCODE_OF_ACTION[action], False)
+    if action == "truncate" and transport == "udp":
+        return make_reply(query, question, [], 0, True)
+    records, rcode = answer_records(zone, name, record_type)
+    return make_reply(query, question, records, rcode, False)
+
+
+class UdpHandler(socketserver.BaseRequestHandler):
+    """Answers one datagram, in a thread of its own, so that a delay delays nothing else."""
+
+    def handle(self):
+        query, udp_socket = self.request
+        reply = reply_to(query, "udp", self.server.server_address[0])
+        if reply:
+            udp_socket.sendto(reply, self.client_address)
+
+
+class TcpHandler(socketserver.StreamRequestHandler):
+    """Answers the queries of one TCP connection, one after another."""
+
+    def handle(self):
+        while len(prefix := self.rfile.read(2)) == 2:
+            query = self.rfile.read(struct.unpack("!H", prefix)[0])
+            reply = reply_to(query, "tcp", self.server.server_address[0])
+            if reply == b"":
+                return
+            if reply:
+                self.wfile.write(struct.pack("!H", len(reply)) + reply)
+
+
+def serve(address):
+    """Starts both transports on `address`."""
+    for base, handler in ((socketserver.ThreadingUDPServer, UdpHandler), (socketserver.ThreadingTCPServer, TcpHandler)):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        settings = {"address_family": family, "daemon_threads": True, "allow_reuse_address": True}
+        server = type("Server", (base,), settings)((address, 53), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+def main():
+    """Serves until killed."""
+    for address in sys.argv[2:]:
+        serve(address)
+    report("ready", who="dns_server")
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

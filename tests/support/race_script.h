@@ -1,0 +1,28 @@
+// Races as scripts on virtual time. Everything that the state machine does must be listed:
+//
+//     0 < endpoints 2001:db8::1 2001:db8::2 192.0.2.1      what the lookup gave, in sorted order
+//     0 > connect 2001:db8::1
+//    30 < refused 2001:db8::1
+//    30 > connect 192.0.2.1
+//    50 < connected 192.0.2.1
+//    50 > won 192.0.2.1
+//
+// Times are milliseconds. Inputs: endpoints LIST (no more will come), endpoints LIST ... (more may
+// come), refused X, unreachable X (no packet left the host), troubled X, connected X. Outputs: connect
+// X, won X, lost. The first endpoint is the one that the program named.
+#pragma once
+
+#include <string>
+
+#include "racer/timing.h"
+#include "shim/base/endpoint.h"
+
+namespace happy::test {
+
+// Empty if the machine did what the script says, and nothing for a minute after its end; otherwise
+// what went wrong, with all it did.
+std::string run_race_script(const std::string& script, const race_timing& timing = {});
+
+endpoint parse_endpoint(const std::string& text);
+
+}  // namespace happy::test

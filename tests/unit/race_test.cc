@@ -1,0 +1,288 @@
+// The race on virtual time. Each test quotes the sentence of the specification that it checks.
+
+#include "racer/race.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "tests/support/catch.h"
+#include "tests/support/race_script.h"
+
+using happy::milliseconds;
+using happy::race_timing;
+using happy::test::run_race_script;
+
+#define CHECK_SCRIPT(...) CHECK(run_race_script(__VA_ARGS__) == "")
+
+TEST_CASE("race: attempts start one at a time, 250 ms apart, and none disturbs another",
+          "[race][ATTEMPT-1][ATTEMPT-4]") {
+  // "one connection attempt to a single endpoint is started first, followed by the others, one at a time"
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2
+      0 > connect 2001:db8::1
+    250 > connect 192.0.2.1
+    500 > connect 2001:db8::2
+    700 < connected 2001:db8::1
+    700 > won 2001:db8::1
+  )");
+}
+
+TEST_CASE("race: the first success ends the race; endpoints not tried are ignored", "[race][ATTEMPT-2]") {
+  // "Any endpoint that was not yet attempted as a connection SHOULD be ignored."
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2
+      0 > connect 2001:db8::1
+    250 > connect 192.0.2.1
+    270 < connected 192.0.2.1
+    270 > won 192.0.2.1
+    300 < connected 2001:db8::1
+    300 < refused 2001:db8::1
+  )");
+}
+
+TEST_CASE("race: a healthy first endpoint is the only one attempted", "[race][ATTEMPT-2]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1
+      0 > connect 2001:db8::1
+     20 < connected 2001:db8::1
+     20 > won 2001:db8::1
+  )");
+}
+
+TEST_CASE("race: a refusal starts the next attempt at once", "[race][ATTEMPT-7]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 2001:db8::2 192.0.2.1
+      0 > connect 2001:db8::1
+     30 < refused 2001:db8::1
+     30 > connect 192.0.2.1
+    280 > connect 2001:db8::2
+    300 < connected 192.0.2.1
+    300 > won 192.0.2.1
+  )");
+}
+
+TEST_CASE("race: never two attempts within 10 ms of each other on the network", "[race][ATTEMPT-5]") {
+  // "a subsequent connection MUST NOT be started within 10 milliseconds of the previous attempt"
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1
+      0 > connect 2001:db8::1
+      1 < refused 2001:db8::1
+     10 > connect 192.0.2.1
+     11 < refused 192.0.2.1
+     11 > lost
+  )");
+}
+
+TEST_CASE("race: an attempt that sent nothing does not hold up the next", "[race][ATTEMPT-5][ATTEMPT-7]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2
+      0 > connect 2001:db8::1
+      0 < unreachable 2001:db8::1
+      0 > connect 192.0.2.1
+      1 < refused 192.0.2.1
+     10 > connect 2001:db8::2
+     10 < unreachable 2001:db8::2
+     10 > lost
+  )");
+}
+
+TEST_CASE("race: the timer restarts with each attempt", "[race][ATTEMPT-6]") {
+  // "Whenever this timer fires ... the timer either is reset to a new delay value or ... cancelled"
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2 192.0.2.2
+      0 > connect 2001:db8::1
+    100 < refused 2001:db8::1
+    100 > connect 192.0.2.1
+    350 > connect 2001:db8::2
+    600 > connect 192.0.2.2
+    900 < connected 192.0.2.2
+    900 > won 192.0.2.2
+  )");
+}
+
+TEST_CASE("race: at the end of the list there is no timer", "[race][ATTEMPT-6]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1
+      0 > connect 2001:db8::1
+   9000 < refused 2001:db8::1
+   9000 > lost
+  )");
+}
+
+TEST_CASE("race: a soft error starts the next attempt and leaves the old one alive", "[race][ATTEMPT-7]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1
+      0 > connect 2001:db8::1
+     20 < troubled 2001:db8::1
+     20 > connect 192.0.2.1
+     90 < connected 2001:db8::1
+     90 > won 2001:db8::1
+  )");
+}
+
+TEST_CASE("race: an IPv4 address that arrives after the first IPv6 attempt comes next", "[race][CHANGE-1]") {
+  // "an IPv4 address endpoint should be placed next in the list of endpoints to attempt"
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 2001:db8::2 ...
+      0 > connect 2001:db8::1
+    100 < endpoints 2001:db8::1 2001:db8::2 192.0.2.1
+    250 > connect 192.0.2.1
+    500 > connect 2001:db8::2
+    510 < connected 2001:db8::2
+    510 > won 2001:db8::2
+  )");
+}
+
+TEST_CASE("race: an address that comes after the delay is attempted at once", "[race][CHANGE-1][ATTEMPT-6]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 192.0.2.1 ...
+      0 > connect 192.0.2.1
+    400 < endpoints 2001:db8::1 192.0.2.1
+    400 > connect 2001:db8::1
+    420 < connected 2001:db8::1
+    420 > won 2001:db8::1
+  )");
+}
+
+TEST_CASE("race: a DNS change alone does not move the timer", "[race][CHANGE-1]") {
+  // "a DNS update alone does not justify rescheduling the timer"
+  CHECK_SCRIPT(R"(
+      0 < endpoints 192.0.2.1 ...
+      0 > connect 192.0.2.1
+     50 < endpoints 2001:db8::1 192.0.2.1
+    250 > connect 2001:db8::1
+    260 < connected 192.0.2.1
+    260 > won 192.0.2.1
+  )");
+}
+
+TEST_CASE("race: a removed endpoint is dropped unless its attempt has started", "[race][CHANGE-2]") {
+  // "the connection attempt SHOULD NOT be canceled, but rather be allowed to continue"
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2
+      0 > connect 2001:db8::1
+    100 < endpoints 2001:db8::2 192.0.2.2
+    250 > connect 192.0.2.2
+    300 < connected 2001:db8::1
+    300 > won 2001:db8::1
+  )");
+}
+
+TEST_CASE("race: while answers may still come, failing everything is not the end", "[race][CHANGE-1]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 192.0.2.1 ...
+      0 > connect 192.0.2.1
+     20 < refused 192.0.2.1
+   2000 < endpoints 192.0.2.1
+   2000 > lost
+  )");
+}
+
+TEST_CASE("race: no endpoint is attempted twice", "[race][ATTEMPT-1]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::1
+      0 > connect 2001:db8::1
+     20 < refused 2001:db8::1
+     20 > connect 192.0.2.1
+     40 < endpoints 192.0.2.1 2001:db8::1
+     60 < refused 192.0.2.1
+     60 > lost
+  )");
+}
+
+TEST_CASE("race: the delay is configurable and stays inside its bounds", "[race][CONFIG-1][ATTEMPT-5]") {
+  const char* script = R"(
+      0 < endpoints 2001:db8::1 192.0.2.1
+      0 > connect 2001:db8::1
+    %d > connect 192.0.2.1
+    3000 < connected 192.0.2.1
+    3000 > won 192.0.2.1
+  )";
+  const auto expect_delay = [&](const race_timing& timing, int ms) {
+    std::array<char, 512> text{};
+    std::snprintf(text.data(), text.size(), script, ms);
+    CHECK_SCRIPT(text.data(), timing);
+  };
+  expect_delay({.attempt_delay = milliseconds(400)}, 400);
+  expect_delay({.attempt_delay = milliseconds(20)}, 100);  // Minimum Connection Attempt Delay
+  expect_delay({.attempt_delay = milliseconds(20), .minimum_delay = milliseconds(15)}, 20);
+  expect_delay({.attempt_delay = milliseconds(9000)}, 2000);  // Maximum Connection Attempt Delay
+  expect_delay({.attempt_delay = milliseconds(1), .minimum_delay = milliseconds(1)}, 10);
+}
+
+TEST_CASE("race: at most 32 attempts are in flight, and none is ended to make room", "[race][ATTEMPT-2]") {
+  happy::race machine{race_timing{}};
+  happy::endpoint_list many;
+  for (std::uint8_t i = 1; i <= 40; ++i) many.push_back({happy::make_ipv4(192, 0, 2, i), 80});
+  machine.set_plan(many, true);
+  happy::time_point now{};
+  std::size_t started = 0;
+  for (int step = 0; step < 400; ++step) {
+    const auto action = machine.poll(now);
+    if (action.what == happy::race_action::kind::attempt) ++started;
+    if (action.what == happy::race_action::kind::wait) now += milliseconds(250);
+  }
+  CHECK(started == happy::max_attempts_in_flight);
+  machine.handle({.what = happy::race_event::kind::failed, .where = many[3]}, now);
+  CHECK(machine.poll(now).what == happy::race_action::kind::attempt);
+}
+
+namespace {
+
+// Runs one order of events and checks what must hold in every order.
+void check_order(const std::array<int, 6>& order) {
+  // Two endpoints can each fail or connect; time passes twice.
+  happy::race machine{race_timing{}};
+  const auto a = happy::test::parse_endpoint("2001:db8::1");
+  const auto b = happy::test::parse_endpoint("192.0.2.1");
+  happy::endpoint_list both;
+  both.push_back(a);
+  both.push_back(b);
+  machine.set_plan(both, true);
+  happy::time_point now{};
+  int decided = 0;
+  int attempts = 0;
+  const auto drain = [&] {
+    for (auto action = machine.poll(now); action.what != happy::race_action::kind::wait;
+         action = machine.poll(now)) {
+      REQUIRE(decided == 0);  // nothing after the end
+      if (action.what == happy::race_action::kind::attempt) ++attempts;
+      else ++decided;
+    }
+  };
+  drain();
+  using kind = happy::race_event::kind;
+  for (const int event : order) {
+    switch (event) {
+      case 0: machine.handle({.what = kind::failed, .where = a}, now); break;
+      case 1: machine.handle({.what = kind::connected, .where = a}, now); break;
+      case 2: machine.handle({.what = kind::failed, .where = b}, now); break;
+      case 3: machine.handle({.what = kind::connected, .where = b}, now); break;
+      case 4: now += milliseconds(250); break;
+      default: machine.handle({.what = kind::troubled, .where = a}, now); now += milliseconds(10); break;
+    }
+    drain();
+  }
+  // Whatever is still under way now fails.
+  for (const auto& where : {a, b}) {
+    machine.handle({.what = kind::failed, .where = where}, now);
+    now += milliseconds(250);
+    drain();
+  }
+  CHECK(attempts >= 1);
+  CHECK(attempts <= 2);
+  CHECK(decided == 1);
+}
+
+}  // namespace
+
+TEST_CASE("race: in every order of six events there is one decision and nothing after it",
+          "[race][ATTEMPT-1][ATTEMPT-2]") {
+  std::array<int, 6> order{};
+  std::iota(order.begin(), order.end(), 0);
+  do {
+    check_order(order);
+  } while (std::next_permutation(order.begin(), order.end()));
+}

@@ -1,0 +1,162 @@
+// The resolution on virtual time.
+
+#include "resolver/resolution.h"
+
+#include "tests/support/catch.h"
+
+using happy::answer;
+using happy::answer_kind;
+using happy::family;
+using happy::milliseconds;
+using happy::move_on;
+using happy::record_type;
+using happy::resolution;
+using happy::time_point;
+using kind = happy::resolution::action::kind;
+
+namespace {
+
+answer positive(record_type type) {
+  answer a;
+  a.type = type;
+  a.kind = answer_kind::positive;
+  a.addresses.push_back(type == record_type::a ? happy::make_ipv4(192, 0, 2, 1) : happy::address{});
+  return a;
+}
+
+answer negative(record_type type, answer_kind how) {
+  answer a;
+  a.type = type;
+  a.kind = how;
+  return a;
+}
+
+time_point at(int ms) { return time_point(milliseconds(ms)); }
+
+// A dual-stack resolution whose two queries have been sent.
+resolution begun(const resolution::settings& s = {.deadline = at(10'000)}) {
+  resolution r(s);
+  while (r.poll(at(0)).what == kind::query) {
+  }
+  return r;
+}
+
+void check_waits_until(resolution& r, int now, int until) {
+  const auto action = r.poll(at(now));
+  CHECK(action.what == kind::wait);
+  CHECK(action.until == at(until));
+}
+
+void check_moves_on(resolution& r, int now, move_on reason) {
+  const auto action = r.poll(at(now));
+  CHECK(action.what == kind::finished);
+  CHECK(action.reason == reason);
+}
+
+}  // namespace
+
+TEST_CASE("resolution: AAAA and A go out back to back, AAAA first", "[resolution][QUERY-4]") {
+  resolution r({.deadline = at(10'000)});
+  auto first = r.poll(at(0));
+  CHECK(first.what == kind::query);
+  CHECK(first.type == record_type::aaaa);
+  auto second = r.poll(at(0));
+  CHECK(second.what == kind::query);
+  CHECK(second.type == record_type::a);
+  check_waits_until(r, 0, 10'000);
+}
+
+TEST_CASE("resolution: only the families asked for are queried", "[resolution][QUERY-2]") {
+  resolution r({.ipv4 = true, .ipv6 = false, .deadline = at(10'000)});
+  CHECK(r.poll(at(0)).type == record_type::a);
+  CHECK(r.poll(at(0)).what == kind::wait);
+  r.handle(positive(record_type::a), at(5));
+  check_moves_on(r, 5, move_on::all_answered);
+}
+
+TEST_CASE("resolution: goes on when the preferred family has answered", "[resolution][ANSWER-1][ANSWER-2]") {
+  // "Some positive (non-empty) address answers have been received AND a positive (non-empty) or negative
+  // (empty) answer has been received for the preferred address family"
+  resolution r = begun();
+  r.handle(positive(record_type::aaaa), at(20));
+  check_moves_on(r, 20, move_on::preferred_answered);
+}
+
+TEST_CASE("resolution: a negative answer of the preferred family ends the wait", "[resolution][ANSWER-2][ANSWER-5]") {
+  for (const answer_kind how : {answer_kind::no_data, answer_kind::name_error, answer_kind::server_failure,
+                                answer_kind::timed_out}) {
+    resolution r = begun();
+    r.handle(positive(record_type::a), at(10));
+    check_waits_until(r, 10, 60);
+    r.handle(negative(record_type::aaaa, how), at(12));
+    check_moves_on(r, 12, move_on::all_answered);
+  }
+}
+
+TEST_CASE("resolution: a lost AAAA answer costs the Resolution Delay", "[resolution][ANSWER-3][CONFIG-1]") {
+  // "A resolution time delay has passed after which other answers have not been received"
+  resolution r = begun();
+  r.handle(positive(record_type::a), at(10));
+  check_waits_until(r, 59, 60);
+  check_moves_on(r, 60, move_on::resolution_delay);
+  CHECK_FALSE(r.all_answered());
+
+  resolution longer = begun({.delay = milliseconds(200), .deadline = at(10'000)});
+  longer.handle(positive(record_type::a), at(10));
+  check_waits_until(longer, 60, 210);
+}
+
+TEST_CASE("resolution: AAAA inside the Resolution Delay is waited for", "[resolution][ANSWER-3]") {
+  resolution r = begun();
+  r.handle(positive(record_type::a), at(10));
+  r.handle(positive(record_type::aaaa), at(40));
+  check_moves_on(r, 40, move_on::all_answered);
+}
+
+TEST_CASE("resolution: without any address a negative answer does not end the wait", "[resolution][ANSWER-2]") {
+  resolution r = begun();
+  r.handle(negative(record_type::aaaa, answer_kind::no_data), at(10));
+  check_waits_until(r, 10, 10'000);
+  r.handle(positive(record_type::a), at(2000));
+  check_moves_on(r, 2000, move_on::all_answered);
+}
+
+TEST_CASE("resolution: all answers negative is the end, without addresses", "[resolution][ANSWER-6]") {
+  resolution r = begun();
+  r.handle(negative(record_type::a, answer_kind::name_error), at(10));
+  r.handle(negative(record_type::aaaa, answer_kind::name_error), at(11));
+  check_moves_on(r, 11, move_on::all_answered);
+  CHECK_FALSE(r.any_positive());
+}
+
+TEST_CASE("resolution: ends at its deadline", "[resolution][ANSWER-6]") {
+  resolution r = begun();
+  check_waits_until(r, 9'999, 10'000);
+  check_moves_on(r, 10'000, move_on::deadline);
+}
+
+TEST_CASE("resolution: where only IPv4 has a route, A ends the wait", "[resolution][ANSWER-7]") {
+  resolution r = begun({.preferred = family::ipv4, .deadline = at(10'000)});
+  r.handle(positive(record_type::a), at(10));
+  check_moves_on(r, 10, move_on::preferred_answered);
+}
+
+TEST_CASE("resolution: complete results wait for every answer", "[resolution][ANSWER-3]") {
+  resolution r = begun({.complete = true, .deadline = at(10'000)});
+  r.handle(positive(record_type::aaaa), at(10));
+  check_waits_until(r, 5000, 10'000);
+  r.handle(positive(record_type::a), at(5001));
+  check_moves_on(r, 5001, move_on::all_answered);
+}
+
+TEST_CASE("resolution: late answers are kept, a second answer to a query is not", "[resolution][ANSWER-1]") {
+  resolution r = begun();
+  r.handle(positive(record_type::a), at(10));
+  check_moves_on(r, 60, move_on::resolution_delay);
+  CHECK(r.answered(record_type::aaaa) == nullptr);
+  r.handle(positive(record_type::aaaa), at(400));
+  r.handle(negative(record_type::aaaa, answer_kind::name_error), at(410));
+  REQUIRE(r.answered(record_type::aaaa) != nullptr);
+  CHECK(r.answered(record_type::aaaa)->kind == answer_kind::positive);
+  CHECK(r.all_answered());
+}
