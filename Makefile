@@ -77,9 +77,6 @@ common := -I. -fPIC -fvisibility=hidden -fno-plt -pthread $(warnings) $(CPPFLAGS
 flags_shim     := -fasynchronous-unwind-tables -ftls-model=initial-exec -U_FORTIFY_SOURCE
 cxx_shim       := -fno-exceptions -fno-rtti -fno-threadsafe-statics
 
-# Newer releases of c-ares mark what Debian 12's has as deprecated.
-cxx_resolver   := -DCARES_NO_DEPRECATED
-
 hardened := -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,-z,noexecstack -Wl,--hash-style=gnu -Wl,--as-needed
 
 ifeq ($(CARES),static)
@@ -157,7 +154,7 @@ build/tests/victims/%: tests/netns/victims/%.c build/flags
 	@mkdir -p $(@D)
 	$(quiet)$(CC) -std=gnu11 -Wall $(if $(filter 1,$(WERROR)),-Werror) -O2 -g -MMD -MP -MF $@.d -o $@ $< -pthread
 
-all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(cxx_resolver) $(hardened) $(cares) $(LDFLAGS)
+all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(hardened) $(cares) $(LDFLAGS)
 
 # Changes only when a flag does, and everything compiled depends on it.
 $(sort $(out)/flags build/flags): Makefile FORCE

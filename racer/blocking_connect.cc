@@ -161,7 +161,7 @@ happy_step start(core& c, pending_race& r, happy_connect& call, time_point now) 
 }
 
 happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error) {
-  c.races.release(r);
+  end_race(c, r);
   return give(call, result, error);
 }
 

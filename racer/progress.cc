@@ -156,7 +156,7 @@ void fail_named(pending_race& r, int error, time_point now) {
 
 void connect_named(core& c, pending_race& r, time_point now) {
   r.machine.handle({.what = race_event::kind::connected, .where = r.named}, now);
-  if (r.active) trace_race_endpoint("winner", r, r.named);
+  trace_race_endpoint("winner", r, r.named);
   close_attempts(r, nullptr);
   drop_lookup(c, r.lookup);
 }
@@ -181,10 +181,16 @@ bool publish(pending_race& r) {
   return true;
 }
 
+void end_race(core& c, pending_race& r) {
+  const bool watched = r.active || r.armed;
+  c.races.release(r);
+  if (watched) c.hidden_worker.wake();
+}
+
 void abandon(core& c, pending_race& r, const char* why) {
   if (r.active || r.armed) trace_abandon(r, why);
   close_attempts(r, nullptr);
-  c.races.release(r);
+  end_race(c, r);
 }
 
 }  // namespace happy

@@ -36,6 +36,9 @@ void keep_failures(core& c, pending_race& r, time_point now);
 // seen inside connect(); false: not now, try again.
 bool publish(pending_race& r);
 
+// Frees the record, whatever the outcome was; a worker that watched it looks for what is left.
+void end_race(core& c, pending_race& r);
+
 // Ends a race without result: hidden attempts are closed, the program's fd is not touched.
 void abandon(core& c, pending_race& r, const char* why);
 

@@ -97,10 +97,16 @@ void report(core& c, const watch_list& list, time_point now) {
 
 }  // namespace
 
+void worker::wake() {
+  if (!running_) return;
+  const std::uint64_t one = 1;
+  real->write(wake_.get(), &one, sizeof one);  // EAGAIN: it is awake already
+}
+
 bool worker::engage(core& c, bool process_was_single_threaded) {
   if (running_) {
-    const std::uint64_t one = 1;
-    return real->write(wake_.get(), &one, sizeof one) == sizeof one || errno == EAGAIN;
+    wake();
+    return true;
   }
   result<unique_fd> event = hide(unique_fd(real->eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
   if (!event.ok()) return false;

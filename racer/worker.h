@@ -19,6 +19,9 @@ class worker {
   // Context:  allocates a stack; not for signal handlers unless the worker already runs.
   bool engage(core& c, bool process_was_single_threaded);
 
+  // Lets the thread look at its races again, if it runs.
+  void wake();
+
   // In the child of fork() the thread does not exist.
   void forget();
 

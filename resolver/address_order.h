@@ -13,7 +13,7 @@ struct candidate {
   address destination;
   address source{};         // Source(D) of the RFC; meaningful if has_source
   bool has_source = false;  // false: no route, no address, no socket
-  // Network mask of an IPv4 source, used by rule 9 alone. 32 is what glibc takes when it does not know.
+  // Network mask of an IPv4 source, for rule 9 alone. 32 is what glibc takes when it does not know.
   std::uint8_t source_prefix_length = 32;
 };
 
@@ -28,14 +28,16 @@ struct policy_row {
 // Longest prefix first; ends with ::/0, so that every address has a row.
 using policy_table = std::span<const policy_row>;
 
-policy_table rfc6724_policy();  // the default table of RFC 6724 s2.1
-policy_table
-glibc_policy();  // what glibc up to 2.41 has compiled in: RFC 3484 with ULA, site-local and Teredo labels
+// The default table of RFC 6724 s2.1.
+policy_table rfc6724_policy();
+
+// What glibc 2.36 has compiled in: RFC 3484's, with labels for ULA, site-local and Teredo.
+policy_table glibc_policy();
 
 // Negative: `a` before `b`; positive: after; 0: rule 10, keep their order.
 int compare(const candidate& a, const candidate& b, policy_table policy);
 
-// Stable; does not allocate. Quadratic: for lists as long as answers are (max_addresses_per_answer).
+// Stable; does not allocate. Quadratic: for lists as long as max_addresses_per_answer allows.
 // Spec:     hev3 Sorting Addresses, RFC 6724 s6
 void sort_by_preference(std::span<candidate> list, policy_table policy = glibc_policy());
 

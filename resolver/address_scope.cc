@@ -24,7 +24,7 @@ struct block {
 constexpr auto v4 = family::ipv4;
 constexpr auto v6 = family::ipv6;
 
-// The registries of 2025-10, with their names, and at the end what is special without being in them.
+// The registries as of 2025, with their names, and at the end what is special without being there.
 // The longest prefix decides. The reachability of 192.88.99.0/24 and 2002::/16 is "N/A" there: the
 // former is ordinary unicast now, the latter is what the IPv4 address in it is.
 constexpr block blocks[] = {
@@ -141,8 +141,8 @@ const block* block_of(const address& a) {
   return longest;
 }
 
-// Of 64:ff9b:1::/48 an operator uses the whole (RFC 6052's /48 form, whose last 40 bits are zero) or,
-// as most do, a /96 of it.
+// Of 64:ff9b:1::/48 an operator uses the whole (RFC 6052's /48 form, whose last 40 bits are zero)
+// or, as most do, a /96 of it.
 address local_nat64_address(const std::array<std::uint8_t, 16>& b) {
   if (b[11] == 0 && b[12] == 0 && b[13] == 0 && b[14] == 0 && b[15] == 0) {
     return make_ipv4(b[6], b[7], b[9], b[10]);

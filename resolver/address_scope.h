@@ -16,7 +16,7 @@ enum class privacy : std::uint8_t {
   global,
 };
 
-// The judgement of the IANA IPv4 and IPv6 Special-Purpose Address Registries ("Globally Reachable").
+// "Globally Reachable" in the IANA IPv4 and IPv6 Special-Purpose Address Registries.
 // An IPv4 address inside an IPv6 address is judged as itself, and where the IPv6 block is the more
 // private of the two, as that block: ::ffff:0:0/96, ::/96, 64:ff9b::/96, 64:ff9b:1::/48, 2002::/16,
 // 2001::/32. `own`: the address belongs to this host (see is_own()).

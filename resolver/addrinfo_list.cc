@@ -7,7 +7,6 @@
 namespace happy {
 namespace {
 
-// gaih_inet_typeproto has seven usable rows; more entries than that for one address are not glibc's.
 socket_kind kind_of(const addrinfo& entry) {
   endpoint e;
   from_sockaddr(entry.ai_addr, entry.ai_addrlen, e);
@@ -51,8 +50,8 @@ bool append(addrinfo**& tail, const address& to, const addrinfo_template& form) 
 
 }  // namespace
 
-// AI_ADDRCONFIG and AI_CANONNAME are about the name and not the service, and cost a netlink dump and
-// a copy; AI_PASSIVE and AI_IDN mean nothing to a numeric address.
+// AI_ADDRCONFIG and AI_CANONNAME are about the name and not the service, and cost a netlink dump
+// and a copy; AI_PASSIVE and AI_IDN mean nothing to a numeric address.
 std::variant<addrinfo_template, int> make_template(const char* service, const addrinfo* hints) {
   addrinfo numeric{};
   addrinfo_template form;

@@ -101,8 +101,8 @@ class dns_query::state {
     return set_servers(channel_, in_order(config), port);
   }
 
-  // Starts the next round if the last one is over without an answer. Those that cannot even send end
-  // here at once.
+  // Starts the next round if the last one is over without an answer. Those that cannot even send
+  // end here at once.
   void go_on() {
     while (!asking_ && !answered_) {
       if (rounds_left_ == 0) {

@@ -22,8 +22,10 @@ inline constexpr std::size_t max_query_fds = 2 * max_nameservers;
 // blocks. Destroying it at any moment closes its sockets.
 //
 // Retries are glibc's: `attempts` rounds over the nameservers, `timeout_s` for each one. What the
-// kernel or the nameserver refuses (ICMP, SERVFAIL, NOTIMP, REFUSED) goes on to the next one at once.
-// Unlike in glibc, IPv6 nameservers come first.
+// kernel or the nameserver refuses (ICMP, SERVFAIL, NOTIMP, REFUSED) goes on to the next one at
+// once. Unlike in glibc, IPv6 nameservers come first.
+//
+// One that start() did not make can only be assigned to and destroyed.
 //
 // Context:  one thread at a time.
 class dns_query {
@@ -41,8 +43,8 @@ class dns_query {
   // What to poll for now; changes with every call of process or process_timeouts.
   bounded_vector<pollfd, max_query_fds> poll_set() const;
 
-  // How long until process_timeouts() has something to do; nullopt: nothing is outstanding. Relative,
-  // because c-ares reads a clock of its own.
+  // How long until process_timeouts() has something to do; nullopt: nothing is outstanding.
+  // Relative, because c-ares reads a clock of its own.
   std::optional<duration> until_timeout() const;
 
   // What poll() said of a descriptor from poll_set(); others are ignored.

@@ -63,8 +63,8 @@ ares_ssize_t dns_sockets::receive(ares_socket_t fd, void* data, size_t size, int
   return real->recvfrom(fd, data, size, flags, from_address, length);
 }
 
-// Only the first part: c-ares takes a short count, and with one query there is one part. Not writev(),
-// which would raise SIGPIPE in the program's thread when a nameserver hangs up.
+// Only the first part: c-ares takes a short count, and with one query there is one part. Not
+// writev(), which would raise SIGPIPE in the program's thread when a nameserver hangs up.
 ares_ssize_t dns_sockets::send(ares_socket_t fd, const iovec* parts, int count, void* self) {
   if (count < 1 || !from(self)->owns(fd)) return -1;
   const long sent = raw_syscall(SYS_sendto, fd, reinterpret_cast<long>(parts->iov_base),

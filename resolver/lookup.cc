@@ -26,7 +26,7 @@ void trace_answer(std::uint64_t id, const answer& a) {
   if (!trace_on()) return;
   json_line line = trace_line("answer", id);
   line.text("type", to_text(a.type)).text("kind", to_text(a.kind));
-  for (const address& where : a.addresses) line.where("address", where);
+  line.list("addresses", a.addresses.size(), [&](std::size_t i) { return a.addresses[i]; });
   emit(line);
 }
 
@@ -51,6 +51,7 @@ move_on lookup::run() {
       send(next.type, now);
       continue;
     }
+    if (absorb(now)) continue;  // a query that could not be sent is answered already
     auto fds = poll_set();
     const time_point until = std::min(next.until, deadline(now));
     real->poll(fds.begin(), fds.size(), wait_ms(until, now));  // EINTR: the loop looks again
@@ -59,7 +60,6 @@ move_on lookup::run() {
 }
 
 bool lookup::service(time_point now) {
-  bool any = false;
   for (std::optional<dns_query>& query : queries_) {
     if (!query) continue;
     auto fds = query->poll_set();
@@ -70,6 +70,12 @@ bool lookup::service(time_point now) {
     }
     query->process_timeouts();
   }
+  return absorb(now);
+}
+
+// Hands finished queries to the state machine.
+bool lookup::absorb(time_point now) {
+  bool any = false;
   for (std::optional<dns_query>& query : queries_) {
     if (!query) continue;
     std::optional<answer> a = query->take_answer();

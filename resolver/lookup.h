@@ -39,6 +39,7 @@ class lookup {
  private:
   std::optional<dns_query>& of(record_type type) { return queries_[type == record_type::aaaa ? 0 : 1]; }
   void send(record_type type, time_point now);
+  bool absorb(time_point now);
 
   std::uint64_t id_;
   name_plan plan_;

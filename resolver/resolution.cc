@@ -19,7 +19,9 @@ void resolution::handle(const answer& a, time_point now) {
   if (q.answered) return;
   q.answered = true;
   q.what = a;
-  if (a.kind == answer_kind::positive && first_positive_ == never) first_positive_ = now;
+  if (a.kind != answer_kind::positive) return;
+  if (first_positive_ == never) first_positive_ = now;
+  if (family_of(a.type) == settings_.preferred) preferred_positive_ = now;
 }
 
 resolution::action resolution::poll(time_point now) {
@@ -33,9 +35,15 @@ resolution::action resolution::poll(time_point now) {
   move_on reason{};
   if (finished_by(reason, now)) return {.what = action::kind::finished, .reason = reason};
 
-  time_point until = settings_.deadline;
-  if (any_positive() && !settings_.complete) until = std::min(until, first_positive_ + settings_.delay);
-  return {.what = action::kind::wait, .until = until};
+  return {.what = action::kind::wait, .until = std::min(settings_.deadline, addresses_wait_until())};
+}
+
+// How long a resolution that has addresses waits for more.
+time_point resolution::addresses_wait_until() const {
+  if (!any_positive() || settings_.complete) return never;
+  const time_point for_preferred = first_positive_ + settings_.delay;
+  if (preferred_positive_ == never) return for_preferred;
+  return std::min(for_preferred, preferred_positive_ + settings_.companion_delay);
 }
 
 bool resolution::finished_by(move_on& reason, time_point now) const {
@@ -43,17 +51,9 @@ bool resolution::finished_by(move_on& reason, time_point now) const {
     reason = move_on::all_answered;
     return true;
   }
-  if (any_positive() && !settings_.complete) {
-    const bool preferred_spoke =
-        !asked(settings_.preferred) || of(record_for(settings_.preferred)).answered;
-    if (preferred_spoke) {
-      reason = move_on::preferred_answered;
-      return true;
-    }
-    if (now >= first_positive_ + settings_.delay) {
-      reason = move_on::resolution_delay;
-      return true;
-    }
+  if (now >= addresses_wait_until()) {
+    reason = preferred_positive_ != never ? move_on::preferred_answered : move_on::resolution_delay;
+    return true;
   }
   reason = move_on::deadline;
   return now >= settings_.deadline;

@@ -35,7 +35,7 @@ struct resolver_config {
   bool rotate = false;
   bool edns0 = false;
 
-  // Names are also tried with domains appended. The root alone (systemd's "search .") appends nothing.
+  // Names are also tried with domains appended. The root alone (systemd's "search .") is none.
   bool searches() const;
 };
 

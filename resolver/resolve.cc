@@ -48,7 +48,7 @@ void trace_move_on(std::uint64_t id, move_on reason, bool open) {
 void trace_order(std::uint64_t id, const std::vector<candidate>& list) {
   if (!trace_on()) return;
   json_line line = trace_line("order", id);
-  for (const candidate& c : list) line.where("address", c.destination);
+  line.list("addresses", list.size(), [&](std::size_t i) { return list[i].destination; });
   emit(line);
 }
 

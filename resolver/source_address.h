@@ -31,7 +31,7 @@ class source_probe {
 // Context:  getifaddrs(), a netlink dump (glibc's getaddrinfo makes the same one).
 void find_prefix_lengths(std::span<candidate> list);
 
-// The destination is an address of this host: the kernel answers such a probe with the address itself.
+// The destination is an address of this host: to those the kernel goes from the address itself.
 bool is_own(const candidate& c);
 
 }  // namespace happy

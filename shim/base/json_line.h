@@ -50,6 +50,20 @@ class json_line {
     return end_field(before);
   }
 
+  // ["2001:db8::1","192.0.2.1"]; `count` elements are asked for one by one.
+  template <typename AddressAt>
+  json_line& list(const char* key, std::size_t count, AddressAt&& address_at) {
+    const std::size_t before = begin_field(key);
+    append("[");
+    for (std::size_t i = 0; i < count; ++i) {
+      append(i == 0 ? "\"" : ",\"");
+      append(to_text(address_at(i)).chars);
+      append("\"");
+    }
+    append("]");
+    return end_field(before);
+  }
+
   // Ends the object. Nothing may be added afterwards.
   void finish() {
     if (cut_) append_reserved(",\"cut\":true");

@@ -9,9 +9,9 @@ at any time:
                    "A":    {"records": ["198.51.100.1"], "action": "drop"},
                    "HTTPS": {"records": ["000100"], "ttl": 5}}}
 
-Records are text: addresses for A and AAAA, a name for CNAME, NS and PTR, "priority weight port target" for SRV, text for
-TXT, hexadecimal RDATA for every other type (HTTPS and SVCB too). A name's own CNAME answers all its types, with the
-target's records behind it. Actions: drop, drop_udp, truncate, servfail, nxdomain, refused, nodata, close (TCP), garbage.
+Records are text: addresses for A and AAAA, a name for CNAME, NS and PTR, "priority weight port target" for SRV, text
+for TXT, hexadecimal RDATA for every other type (HTTPS and SVCB too). A name's own CNAME answers all its types, followed
+by the target's records. Actions: drop, drop_udp, truncate, servfail, nxdomain, refused, nodata, close (TCP), garbage.
 A name not in the zone gets NXDOMAIN, a type not there NODATA.
 
 Each query is reported on stdout as one JSON line when it comes in.

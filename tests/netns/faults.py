@@ -63,7 +63,7 @@ TABLE = (
     ("v4-unreachable", "", "a router answers IPv4 SYNs: host unreachable",
      _fixed(forward_rules=(f"{_SYN4} reject with icmp host-unreachable",))),
     ("v4-noroute", "", "the client has an IPv4 address but no route to the servers",
-     _fixed(client_commands=("route add throw 198.51.100.0/25",))),
+     _fixed(client_commands=("route add 198.51.100.53 via 192.0.2.1", "route add throw 198.51.100.0/25"))),
     ("v4-slow", "MS", "the IPv4 round trip takes MS", _slow(_V4)),
     ("v4-loss", "PERCENT", "so many IPv4 packets are lost, each way", _lossy(_V4)),
     ("first-address-dead", "", "names have two AAAA and two A, only the last A works",
@@ -80,6 +80,10 @@ TABLE = (
      _fixed(answers={"AAAA": {"action": "truncate"}, "A": {"action": "truncate"}})),
     ("dns-garbage", "", "AAAA answers are garbage", _answer("AAAA", "garbage")),
     ("ns-dead", "", "the first of two nameservers is silent", _fixed(dead_nameserver=True)),
+    ("ns-unreachable", "", "the client has no route to the nameserver",
+     _fixed(client_commands=("route add throw 198.51.100.53",))),
+    ("ns-refuses", "", "a router answers queries: port unreachable",
+     _fixed(forward_rules=("udp dport 53 reject",))),
 )
 
 

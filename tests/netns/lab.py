@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import threading
@@ -29,6 +30,22 @@ READY_SECONDS = 10  # 0.1 s on an idle machine
 def now_ms():
     """The clock of all events: CLOCK_MONOTONIC."""
     return time.monotonic() * 1000
+
+
+def obstacle(programs=()):
+    """Why no lab can run here, in one line; None if it can. `programs` are what it will be asked to run."""
+    if not TUNDELAY.exists():
+        return f"{TUNDELAY} is not built: run make lab"
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    absent = [name for name in ("ip", "nft", "setpriv", "unshare", *programs) if not shutil.which(name, path=path)]
+    if absent:
+        return f"not installed: {' '.join(absent)} (scripts/install-packages installs what is missing)"
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return "/dev/net/tun cannot be opened: run as root, on a machine that has TUN devices"
+    tried = subprocess.run(isolated_command(["true"], os.geteuid() != 0), capture_output=True, text=True, check=False)
+    if tried.returncode:
+        return f"no private namespaces here: {tried.stderr.strip()}"
+    return None
 
 
 @dataclasses.dataclass
@@ -105,7 +122,8 @@ class Lab:
         self._changed = threading.Condition()
         self._zone, self._hosts, self._programs = {}, 0, 0
         self._daemons = []
-        self._check_programs()
+        if os.getpid() != 1:
+            raise LabError("not in private namespaces: start with isolated_command")
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.fault.dead_nameserver:
             nameservers = (topology.DEAD_NAMESERVER, *nameservers)
@@ -115,12 +133,6 @@ class Lab:
         self._start_daemons()
 
     # -- set-up --
-
-    def _check_programs(self):
-        if not TUNDELAY.exists():
-            raise LabError(f"{TUNDELAY} is not built: run make")
-        if os.getpid() != 1:
-            raise LabError("not in private namespaces: start with isolated_command")
 
     def _start_daemons(self):
         read_end, self._pipe = os.pipe()

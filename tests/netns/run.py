@@ -110,6 +110,9 @@ def main():
     if not names:
         print(f"no case matches {' '.join(arguments.patterns)}", file=sys.stderr)
         return 2
+    if trouble := lab.obstacle():
+        print(f"netns: {trouble}", file=sys.stderr)
+        return 1
     return 0 if asyncio.run(run_cases(names, arguments.jobs)) else 1
 
 

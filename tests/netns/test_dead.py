@@ -8,32 +8,36 @@ DEAD_FOUR = ("2001:db8:2:d::1", "2001:db8:2:d::2", "198.51.100.129", "198.51.100
 
 
 def compare_with_bare(network, make_command, seconds=20, **host_settings):
-    """Runs a command bare and with libhappy at the same time; both must say and return the same."""
+    """Runs a command bare and with libhappy at the same time; both must return the same and say the same.
+
+    A lookup may return before the other family's answer is there, so that the program has fewer addresses to walk: what
+    it then says less is no difference.
+    """
     hosts = network.host("bare", **host_settings), network.host("happy", **host_settings)
     programs = [network.start(make_command(host), happy=host is hosts[1]) for host in hosts]
     bare, happy = (program.wait(seconds) for program in programs)
     check(bare.status is not None, "bare did not end in time")
     check_equal(happy.status, bare.status, f"exit status (output {happy.output!r})")
 
-    def text(run, host):
+    def text(output, host):
         for number, address in enumerate(host.addresses()):
-            run = run.replace(address, f"ADDRESS{number}")
-        return run.replace(host.name, "NAME")
+            output = output.replace(address, f"ADDRESS{number}")
+        return output.replace(host.name, "NAME").splitlines()
 
-    check_equal(text(happy.output, hosts[1]), text(bare.output, hosts[0]), "output")
+    said, bare_said = text(happy.output, hosts[1]), text(bare.output, hosts[0])
+    check(set(said) <= set(bare_said) and bool(said) == bool(bare_said), f"output: {said}, not {bare_said}")
     return hosts, bare, happy
 
 
-def check_no_later(bare, happy):
-    """At most 0.3 s later than bare, and not a quarter earlier: the program's own time-out decides."""
-    check_between(happy.seconds(), 0.75 * bare.seconds(), bare.seconds() + SLACK_S, "seconds with libhappy")
+def check_no_later(bare, happy, timeout_s=0):
+    """At most 0.3 s later than bare, and not before the program's own time-out has passed once."""
+    check_between(happy.seconds(), timeout_s, bare.seconds() + SLACK_S, "seconds with libhappy")
 
 
 @case("all-dead")
 def own_send_timeout(network):
     """SO_SNDTIMEO on each of two addresses."""
-    _, bare, happy = compare_with_bare(network, lambda host: victim("walk", "-s", 1000, host.name, 7))
-    check_no_later(bare, happy)
+    check_no_later(*compare_with_bare(network, lambda host: victim("walk", "-s", 1000, host.name, 7))[1:], 1)
 
 
 @case("all-dead")
@@ -41,25 +45,25 @@ def short_send_timeout(network):
     """An SO_SNDTIMEO below the Connection Attempt Delay: no hidden attempt is made at all."""
     hosts, bare, happy = compare_with_bare(network, lambda host: victim("walk", "-s", 120, host.name, 7))
     check_no_later(bare, happy)
-    check_equal(families(network.syns(hosts[1])), "64", "SYNs")
+    check(families(network.syns(hosts[1])) in ("6", "64"), f"SYNs: {network.syns(hosts[1])}")
 
 
 @case("all-dead")
 def alarm_that_kills(network):
     """SIGALRM without a handler."""
-    check_no_later(*compare_with_bare(network, lambda host: victim("interrupted", "die", 1000, host.name, 7))[1:])
+    check_no_later(*compare_with_bare(network, lambda host: victim("interrupted", "die", 1000, host.name, 7))[1:], 1)
 
 
 @case("all-dead")
 def alarm_that_interrupts(network):
     """A handler without SA_RESTART: EINTR."""
-    check_no_later(*compare_with_bare(network, lambda host: victim("interrupted", "eintr", 1000, host.name, 7))[1:])
+    check_no_later(*compare_with_bare(network, lambda host: victim("interrupted", "eintr", 1000, host.name, 7))[1:], 1)
 
 
 @case("all-dead")
 def alarm_that_jumps(network):
     """A handler that leaves connect() by siglongjmp."""
-    check_no_later(*compare_with_bare(network, lambda host: victim("interrupted", "jump", 1000, host.name, 7))[1:])
+    check_no_later(*compare_with_bare(network, lambda host: victim("interrupted", "jump", 1000, host.name, 7))[1:], 1)
 
 
 @case("all-dead")
@@ -81,7 +85,7 @@ def wget_with_a_timeout(network):
     def command(host):
         return ["wget", "-nv", "-t1", "-T1", "-O-", f"http://{host.name}/"]
 
-    check_no_later(*compare_with_bare(network, command)[1:])
+    check_no_later(*compare_with_bare(network, command)[1:], 1)
 
 
 @case("all-dead")
@@ -90,12 +94,12 @@ def bash_under_timeout(network):
     def command(host):
         return ["timeout", "1", "bash", "-c", f"exec 3<>/dev/tcp/{host.name}/80"]
 
-    check_no_later(*compare_with_bare(network, command)[1:])
+    check_no_later(*compare_with_bare(network, command)[1:], 1)
 
 
 def check_no_timeout_of_its_own(network, make_command):
     """Without a time-out of its own, a program waits as for one address, plus the delays between the attempts."""
-    one = network.host("one", addresses=DEAD_FOUR[:1])
+    one = network.host("one", addresses=["2001:db8:2:d::9"])
     four = network.host("four", addresses=DEAD_FOUR)
     bare = network.start(make_command(one))
     happy = network.start(make_command(four), happy=True).wait(20)
@@ -109,8 +113,8 @@ def check_no_timeout_of_its_own(network, make_command):
 def no_timeout_of_its_own(network):
     """A program that walks the list: every address ends in the kernel's ETIMEDOUT, as bare."""
     host, happy = check_no_timeout_of_its_own(network, lambda host: victim("walk", host.name, 7))
-    check_equal(dict(line.split() for line in happy.output.splitlines()),
-                dict.fromkeys(host.addresses(), "ETIMEDOUT"), "what the program saw")
+    check_equal({line.split()[1] for line in happy.output.splitlines()}, {"ETIMEDOUT"}, "what the program saw")
+    check_equal(families(network.syns(host)), "6464", "SYNs")
 
 
 @case(client_settings={"ipv4/tcp_syn_retries": 1})
@@ -125,7 +129,7 @@ def everything_refused(network):
     """Every address answers by a reset: the program sees each one's errno, soon, and one SYN goes to each."""
     hosts, _, happy = compare_with_bare(network, lambda host: victim("walk", host.name, 7))
     check_between(happy.seconds(), 0, 0.5, "seconds")
-    check_equal(families(network.syns(hosts[1])), families(network.syns(hosts[0])), "SYNs")
+    check_equal(families(network.syns(hosts[1])), "64", "SYNs")
 
 
 @case("v6-unreachable", "v4-unreachable")
@@ -148,3 +152,23 @@ def refused_and_silent(network):
     """One family refuses, the other is silent: the errno of each address is its own."""
     _, bare, happy = compare_with_bare(network, lambda host: victim("walk", host.name, 7))
     check_between(happy.seconds(), 0, bare.seconds() + SLACK_S, "seconds with libhappy")
+
+
+@case("ns-unreachable")
+def nameserver_unreachable(network):
+    """No route to the nameserver: the lookup fails as soon as bare."""
+    host = network.host("unknown")
+    bare = network.run(victim("walk", host.name, 7))
+    happy = network.run(victim("walk", host.name, 7), happy=True)
+    check_equal((happy.status, happy.output), (bare.status, bare.output), "status and output")
+    check_no_later(bare, happy)
+
+
+@case("ns-refuses")
+def nameserver_refuses(network):
+    """Nothing listens at the nameserver's address."""
+    host = network.host("unknown")
+    bare = network.run(victim("walk", host.name, 7))
+    happy = network.run(victim("walk", host.name, 7), happy=True)
+    check_equal((happy.status, happy.output), (bare.status, bare.output), "status and output")
+    check_no_later(bare, happy)

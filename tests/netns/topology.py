@@ -33,9 +33,13 @@ ADDRESSES = {
 MAX_HOSTS = 52  # .53 is the DNS server
 STRIDE = 60
 HOME = "/run/lab/home"
+# The client's.
 OWN_V4, OWN_V6 = "192.0.2.2", "2001:db8:1::2"
-_WIRE = {"0.0.0.0/0": "10", "::/0": "10", "198.51.100.53/32": "1", "2001:db8:2:53::53/128": "1",
-        "198.51.100.253/32": "1"}
+# One way, in ms: servers are 20 ms away and back, nameservers 2.
+_WIRE = {"0.0.0.0/0": "10", "::/0": "10"}
+_WIRE.update({f"{address}/32": "1" for address in (NAMESERVERS[0], DEAD_NAMESERVER)})
+_WIRE.update({f"{NAMESERVERS[1]}/128": "1"})
+
 _SETTINGS = {
     "c": {"ipv6/conf/all/accept_dad": 0, "ipv6/conf/default/accept_dad": 0},
     "r": {"ipv6/conf/all/accept_dad": 0, "ipv6/conf/default/accept_dad": 0, "ipv6/conf/all/forwarding": 1,

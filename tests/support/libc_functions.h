@@ -6,6 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "shim/base/real_functions.h"
 
 namespace happy::test {
@@ -55,12 +57,15 @@ class with_functions {
   const happy_real* previous_;
 };
 
-// How many descriptors this process has open (the one that counts is left out).
-inline int open_descriptors() {
+// How many descriptors of at least `lowest` this process has open, but for the one that counts.
+inline int open_descriptors(int lowest = 0) {
   DIR* folder = opendir("/proc/self/fd");
   if (folder == nullptr) return -1;
-  int count = -3;  // ".", "..", the folder itself
-  while (readdir(folder) != nullptr) ++count;
+  int count = 0;
+  while (const dirent* entry = readdir(folder)) {
+    const int fd = entry->d_name[0] == '.' ? -1 : std::atoi(entry->d_name);
+    if (fd >= lowest && fd != dirfd(folder)) ++count;
+  }
   closedir(folder);
   return count;
 }

@@ -1,9 +1,11 @@
 #include "resolver/dns_client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
 
+#include "resolver/hidden_fd.h"
 #include "tests/support/addresses.h"
 #include "tests/support/catch.h"
 #include "tests/support/dns_message.h"
@@ -217,16 +219,17 @@ TEST_CASE("dns_client: a nameserver that hangs up over TCP raises no signal", "[
   CHECK(a.kind == answer_kind::server_failure);
 }
 
-TEST_CASE("dns_client: garbage is as good as silence", "[dns_client]") {
+// c-ares 1.18 waits on, 1.34 goes to the next nameserver at once.
+TEST_CASE("dns_client: garbage is no answer", "[dns_client]") {
   with_functions functions;
   packet garbage;
   SECTION("a few bytes") { garbage = {1, 2, 3}; }
   SECTION("a header that is not ours") { garbage = packet(12, 0xff); }
   dns_server server([&](const packet&, bool) { return garbage; });
-  const auto begin = wall::now();
-  const answer a = ask(record_type::a, config_with({"127.0.0.1"}), server.port());
-  CHECK(a.kind == answer_kind::timed_out);
-  CHECK(wall::now() - begin > milliseconds(1900));
+  resolver_config config = config_with({"127.0.0.1"});
+  config.attempts = 1;
+  const answer a = ask(record_type::a, config, server.port());
+  CHECK((a.kind == answer_kind::timed_out || a.kind == answer_kind::server_failure));
 }
 
 TEST_CASE("dns_client: another name's answer is not taken", "[dns_client]") {
@@ -316,8 +319,9 @@ TEST_CASE("dns_client: EDNS only if resolv.conf says so", "[dns_client]") {
     config.edns0 = true;
     ask(record_type::a, config, server.port());
     const packet query = server.last_query();
+    const packet option = {0, 0, 41, 1200 >> 8, 1200 & 0xff};  // root, OPT, payload size
     CHECK(query[11] == 1);
-    CHECK((query[query.size() - 8] << 8 | query[query.size() - 7]) == 1200);
+    CHECK(std::search(query.begin(), query.end(), option.begin(), option.end()) != query.end());
   }
   SECTION("a nameserver that does not know EDNS is asked without") {
     config.edns0 = true;
@@ -445,7 +449,8 @@ TEST_CASE("dns_client: system calls that fail leave nothing open", "[dns_client]
   dns_server server([](const packet& query, bool tcp) {
     return tcp ? address_reply(query) : dns_message(query, 0, true).bytes();
   });
-  const int before = open_descriptors();
+  // The nameserver in this process opens and closes too, but below.
+  const int before = open_descriptors(first_hidden_fd);
   bool untouched = false;
   for (fail_at = 1; !untouched; ++fail_at) {
     REQUIRE(fail_at < 50);
@@ -453,7 +458,7 @@ TEST_CASE("dns_client: system calls that fail leave nothing open", "[dns_client]
     CHECK(ask(record_type::a, config_with({"127.0.0.1"}), server.port()).kind ==
           answer_kind::positive);
     untouched = calls < fail_at;
-    CHECK(open_descriptors() == before);
+    CHECK(open_descriptors(first_hidden_fd) == before);
   }
 }
 

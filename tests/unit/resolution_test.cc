@@ -77,9 +77,34 @@ TEST_CASE("resolution: only the families asked for are queried", "[resolution][Q
 TEST_CASE("resolution: goes on when the preferred family has answered", "[resolution][ANSWER-1][ANSWER-2]") {
   // "Some positive (non-empty) address answers have been received AND a positive (non-empty) or negative
   // (empty) answer has been received for the preferred address family"
-  resolution r = begun();
+  resolution r = begun({.companion_delay = milliseconds(0), .deadline = at(10'000)});
   r.handle(positive(record_type::aaaa), at(20));
   check_moves_on(r, 20, move_on::preferred_answered);
+}
+
+TEST_CASE("resolution: the other family's answer is waited for a moment", "[resolution][ANSWER-2]") {
+  resolution r = begun();
+  r.handle(positive(record_type::aaaa), at(20));
+  check_waits_until(r, 20, 45);
+  check_moves_on(r, 45, move_on::preferred_answered);
+
+  resolution together = begun();
+  together.handle(positive(record_type::aaaa), at(20));
+  together.handle(positive(record_type::a), at(21));
+  check_moves_on(together, 21, move_on::all_answered);
+}
+
+TEST_CASE("resolution: both waits together do not exceed the Resolution Delay", "[resolution][ANSWER-3]") {
+  resolution r = begun();
+  r.handle(positive(record_type::a), at(10));
+  check_waits_until(r, 10, 60);
+  r.handle(negative(record_type::aaaa, answer_kind::no_data), at(59));
+  check_moves_on(r, 59, move_on::all_answered);
+
+  resolution quick = begun({.delay = milliseconds(5), .deadline = at(10'000)});
+  quick.handle(positive(record_type::aaaa), at(10));
+  check_waits_until(quick, 10, 15);
+  check_moves_on(quick, 15, move_on::preferred_answered);
 }
 
 TEST_CASE("resolution: a negative answer of the preferred family ends the wait", "[resolution][ANSWER-2][ANSWER-5]") {
@@ -138,7 +163,7 @@ TEST_CASE("resolution: ends at its deadline", "[resolution][ANSWER-6]") {
 TEST_CASE("resolution: where only IPv4 has a route, A ends the wait", "[resolution][ANSWER-7]") {
   resolution r = begun({.preferred = family::ipv4, .deadline = at(10'000)});
   r.handle(positive(record_type::a), at(10));
-  check_moves_on(r, 10, move_on::preferred_answered);
+  check_moves_on(r, 35, move_on::preferred_answered);
 }
 
 TEST_CASE("resolution: complete results wait for every answer", "[resolution][ANSWER-3]") {

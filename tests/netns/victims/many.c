@@ -2,24 +2,14 @@
 //
 //   many COUNT NAME PORT
 //
-// Reports how many connected, how many times the socket behind the fd was another one afterwards, and the process's
-// threads at the end.
+// Reports how many connected, how many times the socket behind the fd was another one afterwards,
+// the process's threads at the end, and the fds it has more than at its start.
 
 #include "victim.h"
 
-#include <dirent.h>
-
-static int threads(void) {
-  DIR* folder = opendir("/proc/self/task");
-  int count = -2;  // "." and ".."
-  while (readdir(folder)) ++count;
-  closedir(folder);
-  return count;
-}
-
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
-  int connected = 0, replaced = 0;
+  int connected = 0, replaced = 0, fds_before = open_fds();
   for (int i = 0; i < atoi(argv[1]); ++i) {
     struct addrinfo* list = look_up(argv[2], argv[3]);
     int fd = socket(list->ai_family, list->ai_socktype, list->ai_protocol);
@@ -29,6 +19,8 @@ int main(int argc, char** argv) {
     close(fd);
     freeaddrinfo(list);
   }
-  printf("connected %d\nreplaced %d\nthreads %d\n", connected, replaced, threads());
+  printf("connected %d\nreplaced %d\nthreads %d\n", connected, replaced,
+         entries("/proc/self/task"));
+  printf("fds_more %d\n", fds_more_than(fds_before));
   return 0;
 }

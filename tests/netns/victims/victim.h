@@ -8,8 +8,10 @@
 #endif
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,4 +68,26 @@ static inline void set_option(int fd, int level, int name, int value) {
 static inline int echo_works(int fd) {
   char byte = 'x';
   return write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 1 && byte == 'x';
+}
+
+static inline int entries(const char* folder_path) {
+  DIR* folder = opendir(folder_path);
+  int count = -2;  // "." and ".."
+  while (readdir(folder)) ++count;
+  closedir(folder);
+  return count;
+}
+
+#define FDS_OF_LIBHAPPY 2  // one for its worker, one for the trace
+#define SETTLE_MS 7000     // late answers may be waited for 5 s, a worker may linger 1 s
+
+static inline int open_fds(void) {
+  return entries("/proc/self/fd") - 1;
+}  // without the folder's own
+
+// How many more fds there are than `before`, once what is only waiting for something has gone.
+static inline int fds_more_than(int before) {
+  for (int waited = 0; waited < SETTLE_MS && open_fds() - before > FDS_OF_LIBHAPPY; waited += 20)
+    poll(NULL, 0, 20);
+  return open_fds() - before;
 }
