@@ -1,4 +1,4 @@
-"""Answers that are late, missing or wrong (issue 2, items 3 and 8)."""
+"""Answers that are late, missing or wrong."""
 
 import programs
 from cases import case, check_between, check_connected, check_equal, families, report, victim

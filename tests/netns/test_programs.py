@@ -1,4 +1,4 @@
-"""Unmodified programs with libhappy: each reaches a server in time, in each kind of network (issue 2, items 2 to 6)."""
+"""Unmodified programs with libhappy: each reaches a server in time, in each kind of network."""
 
 import json
 

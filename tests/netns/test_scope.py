@@ -1,4 +1,4 @@
-"""Nothing is connected to that is more private than what the program named (issue 2, item 9).
+"""Nothing is connected to that is more private than what the program named.
 
 The documentation ranges are not globally reachable, so these names have addresses that are, on the Internet; inside the
 lab they lead to the lab's server like any other.
