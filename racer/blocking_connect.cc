@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "racer/caller.h"
 #include "racer/progress.h"
 #include "racer/race_trace.h"
 #include "racer/signal_handlers.h"
@@ -67,7 +68,7 @@ bool read_socket(int fd, int level, int name, Value& value) {
 // handler on top of it.
 bool may_come_back(const pending_race& earlier, const happy_connect& call) {
   if (socket_cookie(earlier.fd) != earlier.cookie) return false;  // nobody closes a socket in mid-call
-  return static_cast<const void*>(&call) < earlier.frame || on_signal_stack();
+  return is_below(&call, earlier.frame);
 }
 
 // A thread can be in one connect() only: an earlier call that did not return was left by siglongjmp().

@@ -1,6 +1,7 @@
 #include "racer/caller.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include <cstdio>
@@ -29,7 +30,14 @@ blocked_call parse(const char* text) {
   return call;
 }
 
+bool on_signal_stack() {
+  stack_t current{};
+  return sigaltstack(nullptr, &current) == 0 && (current.ss_flags & SS_ONSTACK) != 0;
+}
+
 }  // namespace
+
+bool is_below(const void* inner, const void* outer) { return inner < outer || on_signal_stack(); }
 
 bool caller_is_waiting(pid_t thread, int fd, const std::atomic<std::uint32_t>* word) {
   char path[64];

@@ -8,6 +8,10 @@
 
 namespace happy {
 
+// Whether a frame at `inner` may be a call made on top of the one at `outer` (from a signal handler): it is
+// further down the stack, or on another stack.
+bool is_below(const void* inner, const void* outer);
+
 // True if /proc shows `thread` asleep in connect(fd) or in the futex wait on `word`, or if /proc tells
 // nothing. False while it runs a signal handler, and for good when one has left by siglongjmp().
 //

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "resolver/resolve.h"
 
 namespace happy {
 namespace {
@@ -53,6 +52,7 @@ void fork_child() {
   core& c = the_core();
   c.hidden_worker.forget();
   c.races.for_each_used([&](pending_race& r) { c.races.release(r); });
+  c.running_lookups.clear();
   c.open_lookups.clear();
   fork_parent();
 }

@@ -9,6 +9,7 @@
 #include "racer/timing.h"
 #include "racer/worker.h"
 #include "resolver/lookup.h"
+#include "resolver/resolve.h"
 #include "resolver/system_files.h"
 #include "shim/abi.h"
 #include "shim/base/guards.h"
@@ -18,6 +19,14 @@ namespace happy {
 // Lookups whose queries are still open after they were answered; the oldest is given up first.
 inline constexpr std::size_t max_open_lookups = 16;
 
+// A getaddrinfo() that the program's thread is in. Only that thread touches `work`.
+struct running_lookup {
+  std::uint64_t id = 0;
+  pid_t thread = 0;
+  const void* frame = nullptr;  // where the caller's stack stood
+  std::unique_ptr<name_resolution> work;
+};
+
 struct core {
   explicit core(const happy_host& h) : host(h), timing(timing_from(*h.settings)) {}
 
@@ -26,6 +35,7 @@ struct core {
   std::mutex lock;
   system_files files;
   intent_table intents;
+  std::vector<running_lookup> running_lookups;
   std::vector<std::unique_ptr<lookup>> open_lookups;
   race_pool races;
   worker hidden_worker;
@@ -33,14 +43,13 @@ struct core {
   sigset_t mask_before_fork{};
 };
 
-// The engine's lock. Held for short: no blocking call, no call into the program. Signals are blocked
-// meanwhile, because a handler may call connect().
+// The engine's lock. Held for short: no blocking call, no call into the program. Whoever takes it has all
+// signals blocked (see abi.h), because a handler may call connect().
 class core_guard {
  public:
   explicit core_guard(core& c) : lock_(c.lock) {}
 
  private:
-  signals_off quiet_;
   std::lock_guard<std::mutex> lock_;
 };
 

@@ -6,9 +6,7 @@
 
 #include "racer/blocking_connect.h"
 #include "racer/core.h"
-#include "racer/progress.h"
-#include "resolver/clock.h"
-#include "resolver/resolve.h"
+#include "racer/lookup_call.h"
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
 
@@ -36,48 +34,20 @@ void guarded(Function&& function) noexcept {
   }
 }
 
-std::uint64_t next_id(core& c) {
-  core_guard guard(c);
-  return ++c.last_id;
+happy_lookup_step lookup_begin_hook(happy_lookup* call) {
+  return guarded(HAPPY_LOOKUP_DECLINED, [&] { return lookup_begin(the_core(), *call); });
 }
 
-// A lookup's result becomes known to connect(); queries still open may bring more.
-void keep(core& c, intent&& meant, std::unique_ptr<lookup> open) {
-  core_guard guard(c);
-  c.intents.forget_failures(meant.thread);
-  if (open != nullptr) {
-    if (c.open_lookups.size() == max_open_lookups) c.open_lookups.erase(c.open_lookups.begin());
-    c.open_lookups.push_back(std::move(open));
-  }
-  c.intents.add(std::move(meant));
-  c.races.prepare();
-  service_lookups(c, clock_now());
+happy_lookup_step lookup_continue_hook(happy_lookup* call) {
+  return guarded(HAPPY_LOOKUP_DECLINED, [&] { return lookup_continue(the_core(), *call); });
 }
 
-int resolve_hook(const happy_question* question, addrinfo** list) {
-  return guarded(HAPPY_DECLINED, [&] {
-    core& c = the_core();
-    std::shared_ptr<const system_snapshot> files;
-    {
-      core_guard guard(c);
-      files = c.files.current();
-    }
-    const resolve_options options{
-        .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms)};
-    resolved out = resolve(next_id(c), *question, *files, options);
-    if (out.code != 0) return out.code;
-    *list = out.list;
-    guarded([&] { keep(c, std::move(out.meant), std::move(out.open)); });
-    return 0;
-  });
+void lookup_left_hook(happy_lookup* call) {
+  guarded([&] { lookup_left(the_core(), *call); });
 }
 
 void remember_hook(const happy_question* question, const addrinfo* list) {
-  guarded([&] {
-    core& c = the_core();
-    intent meant = intent_of(next_id(c), *question, list);
-    if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr);
-  });
+  guarded([&] { remember(the_core(), *question, list); });
 }
 
 happy_step begin_hook(happy_connect* call) {
@@ -122,7 +92,9 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
   if (std::atexit(at_exit) != 0) return ENOMEM;
   std::at_quick_exit(at_exit);
   *engine = {.abi_version = HAPPY_ABI_VERSION,
-             .resolve = resolve_hook,
+             .lookup_begin = lookup_begin_hook,
+             .lookup_continue = lookup_continue_hook,
+             .lookup_left = lookup_left_hook,
              .remember = remember_hook,
              .connect_begin = begin_hook,
              .connect_returned = returned_hook,

@@ -20,9 +20,4 @@ handlers installed_handlers() {
   return restarting ? handlers::mixed : handlers::interrupting;
 }
 
-bool on_signal_stack() {
-  stack_t current{};
-  return sigaltstack(nullptr, &current) == 0 && (current.ss_flags & SS_ONSTACK) != 0;
-}
-
 }  // namespace happy

@@ -14,7 +14,4 @@ enum class handlers : std::uint8_t {
 // Context:  one system call per signal; signal-safe.
 handlers installed_handlers();
 
-// Whether the calling thread runs on its alternate signal stack.
-bool on_signal_stack();
-
 }  // namespace happy

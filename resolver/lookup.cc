@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "resolver/clock.h"
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
 
@@ -42,21 +41,22 @@ void trace_query(std::uint64_t id, const std::string& name, record_type type) {
 lookup::lookup(std::uint64_t id, const name_plan& plan, const resolution::settings& s)
     : id_(id), plan_(plan), resolution_(s) {}
 
-move_on lookup::run() {
+std::optional<move_on> lookup::turn(time_point now) {
+  service(now);
   for (;;) {
-    const time_point now = clock_now();
     const resolution::action next = resolution_.poll(now);
-    if (next.what == resolution::action::kind::finished) return next.reason;
-    if (next.what == resolution::action::kind::query) {
-      send(next.type, now);
-      continue;
+    switch (next.what) {
+      case resolution::action::kind::finished: return next.reason;
+      case resolution::action::kind::query: send(next.type, now); break;
+      case resolution::action::kind::wait:
+        if (absorb(now)) break;  // a query that could not be sent is answered already
+        return std::nullopt;
     }
-    if (absorb(now)) continue;  // a query that could not be sent is answered already
-    auto fds = poll_set();
-    const time_point until = std::min(next.until, deadline(now));
-    real->poll(fds.begin(), fds.size(), wait_ms(until, now));  // EINTR: the loop looks again
-    service(clock_now());
   }
+}
+
+time_point lookup::wait_until(time_point now) {
+  return std::min(resolution_.poll(now).until, deadline(now));
 }
 
 bool lookup::service(time_point now) {

@@ -14,23 +14,24 @@ namespace happy {
 // A UDP and a TCP socket per nameserver and query, for both families.
 inline constexpr std::size_t max_lookup_fds = 2 * max_query_fds;
 
-// The thread that asks drives it with run(); what is still open then can be serviced by any thread
+// The thread that asks drives it with turn(); what is still open then can be serviced by any thread
 // that holds it alone. Destroying it closes its sockets.
 class lookup {
  public:
   // `id` names the lookup in the trace and in the table of intents.
   lookup(std::uint64_t id, const name_plan& plan, const resolution::settings& s);
 
-  // Sends the queries and waits until the resolution moves on.
-  //
-  // Context:  blocks, at most until the deadline of the settings; reads the clock.
-  move_on run();
+  // Sends what is to be sent and takes in what has arrived. Why the resolution moves on, or nullopt:
+  // poll for poll_set() until wait_until().
+  std::optional<move_on> turn(time_point now);
 
   // Takes in what has arrived, without blocking. True if an answer came.
   bool service(time_point now);
 
-  // For a loop that polls for many: what to wait for, and until when.
   bounded_vector<pollfd, max_lookup_fds> poll_set() const;
+  // When turn() has something to do although nothing arrived.
+  time_point wait_until(time_point now);
+  // When the queries alone have: for what is left of a lookup that has moved on.
   time_point deadline(time_point now) const;
 
   const resolution& state() const { return resolution_; }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "resolver/addrinfo_list.h"
-#include "resolver/clock.h"
 #include "resolver/connectivity.h"
 #include "resolver/source_address.h"
 #include "resolver/trace.h"
@@ -29,6 +27,13 @@ wish read_hints(const addrinfo* hints) {
 bool flags_are_plain(const wish& w) {
   if ((w.flags & (AI_ALL | AI_CANONIDN)) != 0) return false;
   return w.af != AF_INET6 || (w.flags & AI_V4MAPPED) == 0;
+}
+
+void trace_lookup(std::uint64_t id, const happy_question& question) {
+  if (!trace_on()) return;
+  json_line line = trace_line("lookup", id);
+  line.text("name", question.node).text("service", question.service != nullptr ? question.service : "");
+  emit(line);
 }
 
 void trace_decline(std::uint64_t id, const char* name, const char* reason) {
@@ -71,8 +76,8 @@ void append_addresses(std::vector<candidate>& list, const answer* a) {
   }
 }
 
-// What glibc says when every answer is negative; HAPPY_DECLINED where it takes glibc to know.
-int negative_code(const resolution& state, const name_plan& plan) {
+// What glibc says when every answer is negative; nullopt where it takes glibc to know.
+std::optional<int> negative_code(const resolution& state, const name_plan& plan) {
   bool any[5] = {};
   int kinds = 0;
   for (const record_type type : {record_type::aaaa, record_type::a}) {
@@ -84,7 +89,7 @@ int negative_code(const resolution& state, const name_plan& plan) {
   }
   const bool timed_out = any[static_cast<int>(answer_kind::timed_out)];
   if (timed_out && plan.nothing_after_dns) return EAI_AGAIN;  // asking again would double the wait
-  if (kinds != 1 || !plan.negative_is_final()) return HAPPY_DECLINED;
+  if (kinds != 1 || !plan.negative_is_final()) return std::nullopt;
   if (any[static_cast<int>(answer_kind::name_error)]) return EAI_NONAME;
   if (any[static_cast<int>(answer_kind::no_data)]) return EAI_NODATA;
   return EAI_AGAIN;
@@ -98,7 +103,8 @@ std::string canonical_name(const resolution& state, const name_plan& plan) {
   return plan.name;
 }
 
-resolution::settings settings_for(const wish& w, const name_plan& plan, const resolve_options& options) {
+resolution::settings settings_for(const wish& w, const name_plan& plan, const resolve_options& options,
+                                  time_point now) {
   resolution::settings s;
   s.ipv4 = w.af != AF_INET6;
   s.ipv6 = w.af != AF_INET;
@@ -114,74 +120,83 @@ resolution::settings settings_for(const wish& w, const name_plan& plan, const re
   s.delay = options.resolution_delay;
   // A datagram client never comes to connect() a second address: it needs both families now.
   s.complete = options.complete || w.socktype == SOCK_DGRAM;
-  s.deadline = clock_now() + glibc_patience(*plan.config);
+  s.deadline = now + glibc_patience(*plan.config);
   return s;
 }
 
-intent begin_intent(std::uint64_t id, const char* name, int af) {
+intent begin_intent(std::uint64_t id, const std::string& name, int af, time_point now) {
   intent meant;
   meant.id = id;
   meant.name = name;
   meant.thread = raw_gettid();
-  meant.made = clock_now();
+  meant.made = now;
   meant.ipv4 = af != AF_INET6;
   meant.ipv6 = af != AF_INET;
   return meant;
 }
 
-resolved declined(std::uint64_t id, const char* name, const char* reason) {
+declined decline(std::uint64_t id, const char* name, const char* reason) {
   trace_decline(id, name, reason);
   return {};
 }
 
 }  // namespace
 
-resolved resolve(std::uint64_t id, const happy_question& question, const system_snapshot& files,
-                 const resolve_options& options) {
+std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resolution::begin(
+    std::uint64_t id, const happy_question& question, const system_snapshot& files,
+    const resolve_options& options, time_point now) {
   const wish w = read_hints(question.hints);
-  if (trace_on()) {
-    json_line line = trace_line("lookup", id);
-    line.text("name", question.node).text("service", question.service ? question.service : "");
-    emit(line);
-  }
-  if (!flags_are_plain(w)) return declined(id, question.node, "flags");
-  const auto planned = plan_name(question.node, files);
+  trace_lookup(id, question);
+  if (!flags_are_plain(w)) return decline(id, question.node, "flags");
+  auto planned = plan_name(question.node, files);
   if (const auto* reason = std::get_if<decline_reason>(&planned)) {
-    return declined(id, question.node, to_text(*reason));
+    return decline(id, question.node, to_text(*reason));
   }
-  const auto& plan = std::get<name_plan>(planned);
-  const auto form = make_template(question.service, question.hints);
+  auto form = make_template(question.service, question.hints);
   if (const int* code = std::get_if<int>(&form)) {
-    if (*code == EAI_SYSTEM || *code == EAI_MEMORY) return declined(id, question.node, "template");
-    return {.code = *code};
+    if (*code == EAI_SYSTEM || *code == EAI_MEMORY) return decline(id, question.node, "no template");
+    return resolved{.code = *code};
   }
+  std::unique_ptr<name_resolution> r(new name_resolution);
+  r->id_ = id;
+  r->node_ = question.node;
+  r->flags_ = w.flags;
+  r->af_ = w.af;
+  r->plan_ = std::move(std::get<name_plan>(planned));
+  r->form_ = std::get<addrinfo_template>(form);
+  r->lookup_ = std::make_unique<lookup>(id, r->plan_, settings_for(w, r->plan_, options, now));
+  return r;
+}
 
-  auto asked = std::make_unique<lookup>(id, plan, settings_for(w, plan, options));
-  const move_on reason = asked->run();
-  const bool open = !asked->state().all_answered();
-  trace_move_on(id, reason, open);
+std::optional<std::variant<declined, resolved>> name_resolution::turn(time_point now) {
+  const std::optional<move_on> reason = lookup_->turn(now);
+  if (!reason) return std::nullopt;
+  trace_move_on(id_, *reason, !lookup_->state().all_answered());
+  return outcome(now);
+}
 
+std::variant<declined, resolved> name_resolution::outcome(time_point now) {
+  const resolution& state = lookup_->state();
+  if (!state.any_positive()) {
+    const std::optional<int> code = negative_code(state, plan_);
+    if (!code) return decline(id_, node_.c_str(), "negative answer not final");
+    return resolved{.code = *code};
+  }
   resolved out;
-  if (!asked->state().any_positive()) {
-    out.code = negative_code(asked->state(), plan);
-    if (out.code == HAPPY_DECLINED) trace_decline(id, question.node, "negative answer not final");
-    return out;
-  }
-  out.meant = begin_intent(id, question.node, w.af);
-  add_late_answers(out.meant, asked->state());
+  out.meant = begin_intent(id_, node_, af_, now);
+  add_late_answers(out.meant, state);
   std::vector<address> addresses;
   for (const candidate& c : out.meant.candidates) addresses.push_back(c.destination);
-  const std::string canonical = canonical_name(asked->state(), plan);
-  out.list = build_addrinfo_list(addresses, std::get<addrinfo_template>(form),
-                                 (w.flags & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
-  out.code = out.list != nullptr ? 0 : EAI_MEMORY;
-  if (open) out.open = std::move(asked);
+  const std::string canonical = canonical_name(state, plan_);
+  out.list = build_addrinfo_list(addresses, form_, (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
+  if (out.list == nullptr) out.code = EAI_MEMORY;
+  if (!state.all_answered()) out.open = std::move(lookup_);
   return out;
 }
 
-intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list) {
+intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list, time_point now) {
   const wish w = read_hints(question.hints);
-  intent meant = begin_intent(id, question.node, w.af);
+  intent meant = begin_intent(id, question.node, w.af, now);
   if (w.socktype != 0 && w.socktype != SOCK_STREAM) return meant;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     endpoint where;

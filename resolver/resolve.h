@@ -2,7 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <variant>
 
+#include "resolver/addrinfo_list.h"
 #include "resolver/intent.h"
 #include "resolver/lookup.h"
 #include "resolver/system_files.h"
@@ -15,21 +18,50 @@ struct resolve_options {
   bool complete = false;  // wait for every answer: the process compares addresses instead of connecting
 };
 
+// Only glibc itself knows what it would answer.
+struct declined {};
+
+// What getaddrinfo() returns.
 struct resolved {
-  int code = HAPPY_DECLINED;         // an EAI_* code, or HAPPY_DECLINED: ask the real function
-  addrinfo* list = nullptr;          // the program's, if code is 0
-  intent meant{};                    // if code is 0
-  std::unique_ptr<lookup> open{};    // if queries are still outstanding
+  int code = 0;                    // an EAI_* code
+  addrinfo* list = nullptr;        // the program's, if code is 0
+  intent meant{};                  // if code is 0
+  std::unique_ptr<lookup> open{};  // if queries are still outstanding
 };
 
-// Context:  the program's thread, no lock held; blocks while the nameservers think.
-// Spec:     hev3 Hostname Resolution
-resolved resolve(std::uint64_t id, const happy_question& question, const system_snapshot& files,
-                 const resolve_options& options);
+// One getaddrinfo() on its way: the program's wishes, and the lookup that serves them. For the thread
+// that asked alone.
+class name_resolution {
+ public:
+  // What cannot be answered, and what is answered without asking the DNS, comes back at once.
+  //
+  // Context:  no lock held; reads /etc/services, and interfaces for AI_ADDRCONFIG.
+  // Spec:     hev3 Hostname Resolution
+  static std::variant<declined, resolved, std::unique_ptr<name_resolution>> begin(
+      std::uint64_t id, const happy_question& question, const system_snapshot& files,
+      const resolve_options& options, time_point now);
+
+  // Moves on; the outcome when there is one, else poll for asked().
+  std::optional<std::variant<declined, resolved>> turn(time_point now);
+
+  lookup& asked() { return *lookup_; }
+
+ private:
+  name_resolution() = default;
+  std::variant<declined, resolved> outcome(time_point now);
+
+  std::uint64_t id_ = 0;
+  std::string node_;
+  int flags_ = 0;
+  int af_ = AF_UNSPEC;
+  name_plan plan_;
+  addrinfo_template form_;
+  std::unique_ptr<lookup> lookup_;
+};
 
 // The intent behind a list that the real getaddrinfo() gave; `candidates` is empty if it holds nothing
 // that TCP could connect to.
-intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list);
+intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list, time_point now);
 
 // Takes the addresses of late answers into the intent, in their place in the order.
 // True if there was a new one.

@@ -2,8 +2,9 @@
  * on the first lookup of a real name). C, versioned: both sides compare HAPPY_ABI_VERSION and decline
  * on a difference.
  *
- * Unless a comment says otherwise, engine functions are called with cancellation disabled, on a
- * thread marked as "inside" (hooks pass through), may allocate, and return within milliseconds.
+ * Unless a comment says otherwise, engine functions are called with all signals blocked, cancellation
+ * disabled, on a thread marked as "inside" (hooks pass through), may allocate, and return within
+ * milliseconds.
  */
 #ifndef HAPPY_ABI_H
 #define HAPPY_ABI_H
@@ -90,6 +91,30 @@ struct happy_question {
   const struct addrinfo* hints;
 };
 
+/* A UDP and a TCP socket for each of 16 nameservers, for both families. */
+#define HAPPY_MAX_LOOKUP_FDS 64
+
+/* What the caller's thread of getaddrinfo() has to do next. As with connect(), only the shim blocks. */
+enum happy_lookup_step {
+  HAPPY_LOOKUP_DECLINED, /* the engine cannot answer as libc would: call the real getaddrinfo() */
+  HAPPY_LOOKUP_POLL,     /* poll(fds, fd_count, timeout_ms), then lookup_continue(), whatever it said */
+  HAPPY_LOOKUP_DONE      /* return `code`, an EAI_* code; `list` is the answer if that is 0 */
+};
+
+/* One getaddrinfo(), on the caller's stack. The engine never keeps a pointer to it. */
+struct happy_lookup {
+  struct happy_question question; /* from the caller */
+  int complete;                   /* from the caller: wait for both families, as libc does */
+
+  struct pollfd fds[HAPPY_MAX_LOOKUP_FDS];
+  nfds_t fd_count;
+  int timeout_ms;
+  int code;
+  struct addrinfo* list;
+
+  uint64_t id; /* the engine's own */
+};
+
 /* What the caller's thread of a blocking connect() has to do next. Only the shim blocks: no engine
  * frame is on the stack while it does, so that cancellation and siglongjmp() meet plain C. */
 enum happy_step {
@@ -123,16 +148,15 @@ struct happy_connect {
   int stage;
 };
 
-/* resolve(): the engine cannot answer as libc would; EAI_* codes are 0 or negative. */
-#define HAPPY_DECLINED 1
-
 /* What the engine gives the shim. */
 struct happy_engine {
   uint32_t abi_version;
 
-  /* Resolves like getaddrinfo(): an EAI_* code with *result set on 0, or HAPPY_DECLINED with nothing
-   * changed. Blocks for as long as the nameservers take, within glibc's own limits. */
-  int (*resolve)(const struct happy_question* question, struct addrinfo** result);
+  /* getaddrinfo(), step by step, within glibc's own time limits. */
+  enum happy_lookup_step (*lookup_begin)(struct happy_lookup* call);
+  enum happy_lookup_step (*lookup_continue)(struct happy_lookup* call);
+  /* The caller will never come back for this lookup (cancellation). */
+  void (*lookup_left)(struct happy_lookup* call);
   /* Keeps what the real getaddrinfo() answered, so that connect() knows the name behind an address. */
   void (*remember)(const struct happy_question* question, const struct addrinfo* result);
 

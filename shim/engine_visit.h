@@ -1,4 +1,5 @@
-// A call into the engine: no cancellation, and hooks on this thread pass through.
+// A call into the engine: no cancellation, hooks on this thread pass through, and no signal handler runs:
+// it could call connect(), which takes the engine's lock, or leave by siglongjmp() with all this undone.
 #pragma once
 
 #include "shim/base/guards.h"
@@ -14,6 +15,7 @@ class engine_visit {
   engine_visit& operator=(const engine_visit&) = delete;
 
  private:
+  signals_off quiet_;
   cancellation_off uncancelled_;
   int before_;
 };

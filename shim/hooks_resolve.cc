@@ -1,6 +1,8 @@
 // The hooks of name resolution.
 
 #include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
 
 #include "shim/base/real_functions.h"
 #include "shim/engine_visit.h"
@@ -12,22 +14,65 @@
 namespace happy {
 namespace {
 
-// Answers from the engine where it can; else from the real function, whose result the engine keeps.
+// What pthread_cleanup_push() hands over.
+struct departure {
+  const happy_engine* engine;
+  happy_lookup* call;
+};
+
+void leave(void* argument) {
+  const auto* d = static_cast<const departure*>(argument);
+  engine_visit visit;
+  d->engine->lookup_left(d->call);
+}
+
+happy_lookup_step begin(const happy_engine* engine, happy_lookup& call) {
+  engine_visit visit;
+  return engine->lookup_begin(&call);
+}
+
+happy_lookup_step go_on(const happy_engine* engine, happy_lookup& call) {
+  engine_visit visit;
+  return engine->lookup_continue(&call);
+}
+
+// getaddrinfo() is a cancellation point and programs longjmp() out of it: plain C while it sleeps.
+// A frame of its own, because pthread_cleanup_push() is a setjmp().
+__attribute__((noinline)) happy_lookup_step ask(const happy_engine* engine, happy_lookup& call) {
+  volatile happy_lookup_step step = begin(engine, call);
+  departure at_cancellation{engine, &call};
+  pthread_cleanup_push(leave, &at_cancellation);
+  while (step == HAPPY_LOOKUP_POLL) {
+    real->poll(call.fds, call.fd_count, call.timeout_ms);  // EINTR: the engine looks at the clock
+    step = go_on(engine, call);
+  }
+  pthread_cleanup_pop(0);
+  return step;
+}
+
+// Answers from the engine where it can; false: it cannot.
+bool answer(const happy_engine* engine, const happy_question& question, int& code, addrinfo** result) {
+  errno_saver keep;
+  happy_lookup call;
+  call.question = question;
+  call.complete = 0;
+  if (ask(engine, call) == HAPPY_LOOKUP_DECLINED) return false;
+  code = call.code;
+  if (code == 0) *result = call.list;
+  return true;
+}
+
 int resolve(const happy_engine* engine, const happy_question& question, bool engine_may_answer,
             addrinfo** result) {
-  if (engine_may_answer) {
-    engine_visit visit;
+  int code = 0;
+  if (engine_may_answer && answer(engine, question, code, result)) return code;
+  code = real->getaddrinfo(question.node, question.service, question.hints, result);
+  if (code == 0) {
     errno_saver keep;
-    const int answer = engine->resolve(&question, result);
-    if (answer != HAPPY_DECLINED) return answer;
-  }
-  const int answer = real->getaddrinfo(question.node, question.service, question.hints, result);
-  if (answer == 0) {
     engine_visit visit;
-    errno_saver keep;
     engine->remember(&question, *result);
   }
-  return answer;
+  return code;
 }
 
 int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {

@@ -1,0 +1,129 @@
+#include "racer/lookup_call.h"
+
+#include <algorithm>
+
+#include "racer/caller.h"
+#include "resolver/clock.h"
+#include "shim/base/raw_syscall.h"
+
+namespace happy {
+namespace {
+
+static_assert(max_lookup_fds == HAPPY_MAX_LOOKUP_FDS);
+
+// A lookup's result becomes known to connect(); queries still open may bring more.
+void keep(core& c, intent&& meant, std::unique_ptr<lookup> open) {
+  core_guard guard(c);
+  c.intents.forget_failures(meant.thread);
+  if (open != nullptr) {
+    if (c.open_lookups.size() == max_open_lookups) c.open_lookups.erase(c.open_lookups.begin());
+    c.open_lookups.push_back(std::move(open));
+  }
+  c.intents.add(std::move(meant));
+  c.races.prepare();
+  service_lookups(c, clock_now());
+}
+
+happy_lookup_step done(happy_lookup& call, int code, addrinfo* list) {
+  call.code = code;
+  call.list = list;
+  return HAPPY_LOOKUP_DONE;
+}
+
+happy_lookup_step give(core& c, happy_lookup& call, resolved&& out) {
+  const happy_lookup_step step = done(call, out.code, out.list);
+  if (out.code != 0) return step;
+  try {
+    keep(c, std::move(out.meant), std::move(out.open));
+  } catch (...) {  // the program has its answer; it will not race
+  }
+  return step;
+}
+
+happy_lookup_step wait(happy_lookup& call, lookup& asked, time_point now) {
+  const auto fds = asked.poll_set();
+  std::copy(fds.begin(), fds.end(), call.fds);
+  call.fd_count = fds.size();
+  call.timeout_ms = wait_ms(asked.wait_until(now), now);
+  return HAPPY_LOOKUP_POLL;
+}
+
+// Lookups of this thread that were left by siglongjmp().
+void drop_abandoned(core& c, const happy_lookup& call, pid_t thread) {
+  std::erase_if(c.running_lookups, [&](const running_lookup& r) {
+    return r.thread == thread && !is_below(&call, r.frame);
+  });
+}
+
+std::vector<running_lookup>::iterator find(core& c, std::uint64_t id) {
+  return std::find_if(c.running_lookups.begin(), c.running_lookups.end(),
+                      [&](const running_lookup& r) { return r.id == id; });
+}
+
+name_resolution* work_of(core& c, std::uint64_t id) {
+  core_guard guard(c);
+  const auto r = find(c, id);
+  return r == c.running_lookups.end() ? nullptr : r->work.get();
+}
+
+happy_lookup_step turn(core& c, happy_lookup& call, name_resolution& work) {
+  const time_point now = clock_now();
+  auto outcome = work.turn(now);
+  if (!outcome) return wait(call, work.asked(), now);
+  lookup_left(c, call);
+  if (std::holds_alternative<declined>(*outcome)) return HAPPY_LOOKUP_DECLINED;
+  return give(c, call, std::move(std::get<resolved>(*outcome)));
+}
+
+}  // namespace
+
+happy_lookup_step lookup_begin(core& c, happy_lookup& call) {
+  const pid_t thread = raw_gettid();
+  std::shared_ptr<const system_snapshot> files;
+  {
+    core_guard guard(c);
+    drop_abandoned(c, call, thread);
+    call.id = ++c.last_id;
+    files = c.files.current();
+  }
+  const resolve_options options{
+      .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms),
+      .complete = call.complete != 0};
+  auto begun = name_resolution::begin(call.id, call.question, *files, options, clock_now());
+  if (std::holds_alternative<declined>(begun)) return HAPPY_LOOKUP_DECLINED;
+  if (auto* out = std::get_if<resolved>(&begun)) return done(call, out->code, out->list);
+
+  auto& work = std::get<std::unique_ptr<name_resolution>>(begun);
+  name_resolution& running = *work;
+  {
+    core_guard guard(c);
+    c.running_lookups.push_back({call.id, thread, &call, std::move(work)});
+  }
+  return turn(c, call, running);
+}
+
+happy_lookup_step lookup_continue(core& c, happy_lookup& call) {
+  name_resolution* work = work_of(c, call.id);
+  return work == nullptr ? HAPPY_LOOKUP_DECLINED : turn(c, call, *work);
+}
+
+void lookup_left(core& c, const happy_lookup& call) {
+  std::unique_ptr<name_resolution> gone;  // closes its sockets after the lock is released
+  core_guard guard(c);
+  const auto r = find(c, call.id);
+  if (r == c.running_lookups.end()) return;
+  gone = std::move(r->work);
+  c.running_lookups.erase(r);
+}
+
+void remember(core& c, const happy_question& question, const addrinfo* list) {
+  std::uint64_t id = 0;
+  {
+    core_guard guard(c);
+    id = ++c.last_id;
+  }
+  intent meant = intent_of(id, question, list, clock_now());
+  if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr);
+}
+
+}  // namespace happy
