@@ -50,6 +50,14 @@ void remember_hook(const happy_question* question, const addrinfo* list) {
   guarded([&] { remember(the_core(), *question, list); });
 }
 
+void remember_host_hook(const char* name, const hostent* answer) {
+  guarded([&] { remember_host(the_core(), name, *answer); });
+}
+
+void quiesce_hook(int network_changes) {
+  guarded([&] { quiesce(the_core(), network_changes != 0); });
+}
+
 happy_step begin_hook(happy_connect* call) {
   return guarded(HAPPY_STEP_PASS, [&] { return connect_begin(the_core(), *call); });
 }
@@ -96,11 +104,13 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .lookup_continue = lookup_continue_hook,
              .lookup_left = lookup_left_hook,
              .remember = remember_hook,
+             .remember_host = remember_host_hook,
              .connect_begin = begin_hook,
              .connect_returned = returned_hook,
              .connect_woken = woken_hook,
              .connect_taken = taken_hook,
              .connect_left = left_hook,
+             .quiesce = quiesce_hook,
              .fork_prepare = fork_prepare,
              .fork_parent = fork_parent,
              .fork_child = fork_child};

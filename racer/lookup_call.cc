@@ -66,6 +66,11 @@ name_resolution* work_of(core& c, std::uint64_t id) {
   return r == c.running_lookups.end() ? nullptr : r->work.get();
 }
 
+std::uint64_t next_id(core& c) {
+  core_guard guard(c);
+  return ++c.last_id;
+}
+
 happy_lookup_step turn(core& c, happy_lookup& call, name_resolution& work) {
   const time_point now = clock_now();
   auto outcome = work.turn(now);
@@ -117,12 +122,12 @@ void lookup_left(core& c, const happy_lookup& call) {
 }
 
 void remember(core& c, const happy_question& question, const addrinfo* list) {
-  std::uint64_t id = 0;
-  {
-    core_guard guard(c);
-    id = ++c.last_id;
-  }
-  intent meant = intent_of(id, question, list, clock_now());
+  intent meant = intent_of(next_id(c), question, list, clock_now());
+  if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr);
+}
+
+void remember_host(core& c, const char* name, const hostent& answer) {
+  intent meant = intent_of(next_id(c), name, answer, clock_now());
   if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr);
 }
 

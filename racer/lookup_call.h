@@ -14,4 +14,6 @@ void lookup_left(core& c, const happy_lookup& call);
 // Keeps what the real getaddrinfo() answered, so that connect() knows the name behind an address.
 void remember(core& c, const happy_question& question, const addrinfo* list);
 
+void remember_host(core& c, const char* name, const hostent& answer);
+
 }  // namespace happy

@@ -187,6 +187,19 @@ void end_race(core& c, pending_race& r) {
   if (watched) c.hidden_worker.wake();
 }
 
+void quiesce(core& c, bool network_changes) {
+  {
+    core_guard guard(c);
+    c.races.for_each_used([&](pending_race& r) {
+      if (r.active || r.armed) abandon(c, r, "the process changes its own rules");
+    });
+    c.open_lookups.clear();
+    if (network_changes) c.intents.clear();
+    c.hidden_worker.dismiss();
+  }
+  c.hidden_worker.wait_until_gone();
+}
+
 void abandon(core& c, pending_race& r, const char* why) {
   if (r.active || r.armed) trace_abandon(r, why);
   close_attempts(r, nullptr);

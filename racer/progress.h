@@ -39,6 +39,10 @@ bool publish(pending_race& r);
 // Frees the record, whatever the outcome was; a worker that watched it looks for what is left.
 void end_race(core& c, pending_race& r);
 
+// Gives up all races and waits until the worker is gone, at most 50 ms; forgets what is known of names
+// if the network changes under it. Takes the lock itself.
+void quiesce(core& c, bool network_changes);
+
 // Ends a race without result: hidden attempts are closed, the program's fd is not touched.
 void abandon(core& c, pending_race& r, const char* why);
 

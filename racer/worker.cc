@@ -12,6 +12,7 @@
 #include "racer/progress.h"
 #include "resolver/clock.h"
 #include "resolver/hidden_fd.h"
+#include "shim/base/raw_syscall.h"
 
 namespace happy {
 namespace {
@@ -129,7 +130,25 @@ bool worker::engage(core& c, bool process_was_single_threaded) {
   return true;
 }
 
+void worker::dismiss() {
+  leave_at_once_ = true;
+  wake();
+}
+
+void worker::wait_until_gone() const {
+  constexpr duration patience = milliseconds(50);
+  constexpr int step_ms = 1;
+  const time_point until = clock_now() + patience;
+  while (clock_now() < until) {
+    const pid_t thread = thread_.load(std::memory_order_acquire);
+    const bool gone = thread == 0 || raw_syscall(SYS_tgkill, raw_getpid(), thread, 0) == -ESRCH;
+    if (gone && !running_) return;
+    real->poll(nullptr, 0, step_ms);
+  }
+}
+
 void worker::forget() {
+  thread_ = 0;
   running_ = false;
   wake_.reset();
 }
@@ -138,7 +157,8 @@ void* worker::enter(void* argument) {
   core& c = *static_cast<core*>(argument);
   c.host.set_inside(1);
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
-  prctl(PR_SET_NAME, "libhappy", 0, 0, 0);
+  c.hidden_worker.thread_ = raw_gettid();
+  raw_syscall(SYS_prctl, PR_SET_NAME, reinterpret_cast<long>("libhappy"));
   c.hidden_worker.loop(c);
   return nullptr;
 }

@@ -1,6 +1,9 @@
 // The hidden thread that runs races: made by the first one that needs it, gone when none is left.
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <cstdint>
 
 #include "shim/base/time.h"
@@ -22,6 +25,13 @@ class worker {
   // Lets the thread look at its races again, if it runs.
   void wake();
 
+  // The thread is to end as soon as it has no race.
+  void dismiss();
+
+  // Waits until a dismissed thread is gone as the kernel counts threads, at most 50 ms: unshare() and
+  // setns() look at that. Not under the lock.
+  void wait_until_gone() const;
+
   // In the child of fork() the thread does not exist.
   void forget();
 
@@ -32,7 +42,8 @@ class worker {
   bool idle(core& c, time_point now);
   void stop();
 
-  bool running_ = false;
+  std::atomic<bool> running_{false};
+  std::atomic<pid_t> thread_{0};  // its number until the kernel has taken it back
   bool leave_at_once_ = false;    // the process had one thread before this one
   time_point idle_since_ = never;
   unique_fd wake_;                // eventfd

@@ -74,6 +74,8 @@ class intent_table {
   // The recorded error of a failed race, once: 0 if there is none for this endpoint and thread.
   int take_failure(const endpoint& where, pid_t thread, time_point now);
 
+  void clear() { intents_.clear(); }
+
   // A new lookup of this thread makes all its recorded failures void.
   void forget_failures(pid_t thread);
 

@@ -1,6 +1,7 @@
 #include "resolver/resolve.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "resolver/connectivity.h"
 #include "resolver/source_address.h"
@@ -204,6 +205,22 @@ intent intent_of(std::uint64_t id, const happy_question& question, const addrinf
     if (contains(meant.candidates, where.address)) continue;
     if (meant.candidates.size() == max_candidates) break;
     meant.candidates.push_back({.destination = where.address});
+  }
+  put_in_order(meant.candidates, 0);
+  trace_order(id, meant.candidates);
+  return meant;
+}
+
+intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time_point now) {
+  intent meant = begin_intent(id, name, answer.h_addrtype, now);
+  for (char** item = answer.h_addr_list; item != nullptr && *item != nullptr; ++item) {
+    if (meant.candidates.size() == max_candidates) break;
+    in_addr in4{};
+    in6_addr in6{};
+    if (answer.h_addrtype == AF_INET) std::memcpy(&in4, *item, sizeof in4);
+    if (answer.h_addrtype == AF_INET6) std::memcpy(&in6, *item, sizeof in6);
+    const address where = answer.h_addrtype == AF_INET ? from_in_addr(in4) : from_in6_addr(in6);
+    if (!contains(meant.candidates, where)) meant.candidates.push_back({.destination = where});
   }
   put_in_order(meant.candidates, 0);
   trace_order(id, meant.candidates);

@@ -63,6 +63,9 @@ class name_resolution {
 // that TCP could connect to.
 intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list, time_point now);
 
+// The same for gethostbyname(name).
+intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time_point now);
+
 // Takes the addresses of late answers into the intent, in their place in the order.
 // True if there was a new one.
 bool add_late_answers(intent& meant, const resolution& state);

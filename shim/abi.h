@@ -67,7 +67,8 @@ struct happy_settings {
   int32_t maximum_connection_attempt_delay_ms;
   int32_t last_resort_synthesis_delay_ms;
   int32_t preferred_address_family_count;
-  int32_t trace; /* 0: off */
+  int32_t trace;   /* 0: off */
+  int32_t partial; /* 0: lookups wait for both families, as libc's do */
 };
 
 /* What the shim gives the engine. All of it lives as long as the process. */
@@ -159,6 +160,8 @@ struct happy_engine {
   void (*lookup_left)(struct happy_lookup* call);
   /* Keeps what the real getaddrinfo() answered, so that connect() knows the name behind an address. */
   void (*remember)(const struct happy_question* question, const struct addrinfo* result);
+  /* The same for gethostbyname(name). */
+  void (*remember_host)(const char* name, const struct hostent* answer);
 
   /* A blocking connect(), step by step. connect_begin() is the only one that may return STEP_PASS.
    * Signal-safe but for the first race, which makes the worker thread. */
@@ -168,6 +171,10 @@ struct happy_engine {
   enum happy_step (*connect_taken)(struct happy_connect* call, int result, int error);
   /* The caller will never come back for this connect() (cancellation). */
   void (*connect_left)(struct happy_connect* call);
+
+  /* Gives up all races and waits, at most 50 ms, until the worker has ended. With `network_changes`
+   * everything known of names is forgotten as well. */
+  void (*quiesce)(int network_changes);
 
   /* Around fork(), in the thread that forks. Between prepare and parent/child nothing else is called. */
   void (*fork_prepare)(void);

@@ -77,6 +77,7 @@ std::span<const knob> knobs() { return all_knobs; }
 happy_settings default_settings() {
   happy_settings settings{};
   for (const knob& k : all_knobs) settings.*k.field = k.fallback;
+  settings.partial = 1;
   return settings;
 }
 

@@ -9,6 +9,7 @@
 #include "shim/loader.h"
 #include "shim/policy.h"
 #include "shim/process.h"
+#include "shim/serving.h"
 #include "shim/trace.h"
 
 namespace happy {
@@ -55,7 +56,7 @@ bool answer(const happy_engine* engine, const happy_question& question, int& cod
   errno_saver keep;
   happy_lookup call;
   call.question = question;
-  call.complete = 0;
+  call.complete = wants_complete_results() ? 1 : 0;
   if (ask(engine, call) == HAPPY_LOOKUP_DECLINED) return false;
   code = call.code;
   if (code == 0) *result = call.list;

@@ -1,0 +1,105 @@
+// Calls that change what the process is: the hidden thread must not be in their way, or must not live on
+// under rules that were not made for it.
+
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdarg>
+
+#include "shim/base/raw_syscall.h"
+#include "shim/engine_visit.h"
+#include "shim/late_function.h"
+#include "shim/loader.h"
+#include "shim/process.h"
+
+namespace happy {
+namespace {
+
+using prctl_function = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+using chroot_function = int (*)(const char*);
+using capset_function = int (*)(void*, const void*);
+
+constinit late_function<decltype(&::unshare)> real_unshare{"unshare"};
+constinit late_function<decltype(&::setns)> real_setns{"setns"};
+constinit late_function<chroot_function> real_chroot{"chroot"};
+constinit late_function<capset_function> real_capset{"capset"};
+constinit late_function<prctl_function> real_prctl{"prctl"};
+
+// Races are given up and the worker ends, or 50 ms have passed. `network_changes`: what is known of
+// names belongs to another network now.
+void quiesce(bool network_changes) {
+  const happy_engine* engine = loaded_engine();
+  if (engine == nullptr || !hooks_live() || foreign_process()) return;
+  errno_saver keep;
+  engine_visit visit;
+  engine->quiesce(network_changes ? 1 : 0);
+}
+
+// A program that puts itself into a sandbox has listed the system calls that it means to make: from here
+// on it gets the real functions alone.
+void enter_sandbox() {
+  quiesce(false);
+  if (!foreign_process()) switch_off();
+}
+
+bool is_sandbox_prctl(int option, unsigned long mode) { return option == PR_SET_SECCOMP && mode != 0; }
+
+bool is_sandbox_syscall(long number, long operation) {
+  return number == SYS_seccomp &&
+         (operation == SECCOMP_SET_MODE_STRICT || operation == SECCOMP_SET_MODE_FILTER);
+}
+
+}  // namespace
+}  // namespace happy
+
+extern "C" {
+
+__attribute__((visibility("default"))) int unshare(int flags) noexcept {
+  happy::quiesce((flags & CLONE_NEWNET) != 0);
+  return happy::real_unshare.get()(flags);
+}
+
+__attribute__((visibility("default"))) int setns(int fd, int type) noexcept {
+  happy::quiesce(true);
+  return happy::real_setns.get()(fd, type);
+}
+
+__attribute__((visibility("default"))) int chroot(const char* path) noexcept {
+  happy::quiesce(false);
+  return happy::real_chroot.get()(path);
+}
+
+__attribute__((visibility("default"))) int capset(void* header, const void* data) {
+  happy::quiesce(false);
+  return happy::real_capset.get()(header, data);
+}
+
+__attribute__((visibility("default"))) int prctl(int option, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, option);
+  unsigned long values[4];
+  for (unsigned long& value : values) value = va_arg(arguments, unsigned long);
+  va_end(arguments);
+  if (happy::is_sandbox_prctl(option, values[0])) happy::enter_sandbox();
+  return happy::real_prctl.get()(option, values[0], values[1], values[2], values[3]);
+}
+
+// Forwarded untouched: six values in registers, whatever they mean.
+__attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, number);
+  long values[6];
+  for (long& value : values) value = va_arg(arguments, long);
+  va_end(arguments);
+  if (happy::is_sandbox_syscall(number, values[0])) happy::enter_sandbox();
+  const long result =
+      happy::raw_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
+  if (result >= 0 || result < -4095) return result;
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+}  // extern "C"

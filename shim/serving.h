@@ -1,0 +1,13 @@
+// Which processes must see complete results of lookups.
+#pragma once
+
+namespace happy {
+
+// The process serves: it has called listen() or accept(). Signal-safe.
+void note_serving();
+
+// Whether lookups of this process wait for both families, as libc's do: it serves, it is a program that
+// compares addresses instead of connecting to them, or HAPPY_PARTIAL=0 says so.
+bool wants_complete_results();
+
+}  // namespace happy
