@@ -7,6 +7,7 @@
 #include "racer/blocking_connect.h"
 #include "racer/core.h"
 #include "racer/lookup_call.h"
+#include "racer/progress.h"
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
 
