@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "racer/caller.h"
+#include "racer/hinted.h"
 #include "racer/progress.h"
 #include "racer/race_trace.h"
 #include "racer/signal_handlers.h"
@@ -62,6 +63,13 @@ template <typename Value>
 bool read_socket(int fd, int level, int name, Value& value) {
   socklen_t length = sizeof value;
   return real->getsockopt(fd, level, name, &value, &length) == 0;
+}
+
+bool is_blocking_stream(int fd) {
+  int type = 0;
+  if (!read_socket(fd, SOL_SOCKET, SO_TYPE, type) || type != SOCK_STREAM) return false;
+  const int flags = real->fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
 // Whether an earlier call of this thread will still come back: only if the present one runs in a signal
@@ -262,6 +270,7 @@ happy_step connect_begin(core& c, happy_connect& call) {
   endpoint named;
   if (!from_sockaddr(call.to, call.length, named)) return HAPPY_STEP_PASS;
   const pid_t thread = raw_gettid();
+  if (is_blocking_stream(call.fd)) follow_hint(c, call, named);
   core_guard guard(c);
   const time_point now = clock_now();
   drop_abandoned(c, call, thread);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "racer/caller.h"
+#include "racer/hinted.h"
 #include "resolver/clock.h"
 #include "shim/base/raw_syscall.h"
 
@@ -10,19 +11,6 @@ namespace happy {
 namespace {
 
 static_assert(max_lookup_fds == HAPPY_MAX_LOOKUP_FDS);
-
-// A lookup's result becomes known to connect(); queries still open may bring more.
-void keep(core& c, intent&& meant, std::unique_ptr<lookup> open) {
-  core_guard guard(c);
-  c.intents.forget_failures(meant.thread);
-  if (open != nullptr) {
-    if (c.open_lookups.size() == max_open_lookups) c.open_lookups.erase(c.open_lookups.begin());
-    c.open_lookups.push_back(std::move(open));
-  }
-  c.intents.add(std::move(meant));
-  c.races.prepare();
-  service_lookups(c, clock_now());
-}
 
 happy_lookup_step done(happy_lookup& call, int code, addrinfo* list) {
   call.code = code;
@@ -82,26 +70,44 @@ happy_lookup_step turn(core& c, happy_lookup& call, name_resolution& work) {
 
 }  // namespace
 
-happy_lookup_step lookup_begin(core& c, happy_lookup& call) {
-  const pid_t thread = raw_gettid();
+void keep(core& c, intent&& meant, std::unique_ptr<lookup> open) {
+  if (!meant.unconfirmed) publish_hints(c, meant);
+  core_guard guard(c);
+  c.intents.forget_failures(meant.thread);
+  if (open != nullptr) {
+    if (c.open_lookups.size() == max_open_lookups) c.open_lookups.erase(c.open_lookups.begin());
+    c.open_lookups.push_back(std::move(open));
+  }
+  c.intents.add(std::move(meant));
+  c.races.prepare();
+  service_lookups(c, clock_now());
+}
+
+begun_lookup begin_lookup(core& c, const happy_question& question, bool complete) {
+  std::uint64_t id = 0;
   std::shared_ptr<const system_snapshot> files;
   {
     core_guard guard(c);
-    drop_abandoned(c, call, thread);
-    call.id = ++c.last_id;
+    id = ++c.last_id;
     files = c.files.current();
   }
   const resolve_options options{
-      .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms),
-      .complete = call.complete != 0};
-  auto begun = name_resolution::begin(call.id, call.question, *files, options, clock_now());
-  if (std::holds_alternative<declined>(begun)) return HAPPY_LOOKUP_DECLINED;
-  if (auto* out = std::get_if<resolved>(&begun)) return done(call, out->code, out->list);
+      .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms), .complete = complete};
+  return {id, name_resolution::begin(id, question, *files, options, clock_now())};
+}
 
-  auto& work = std::get<std::unique_ptr<name_resolution>>(begun);
+happy_lookup_step lookup_begin(core& c, happy_lookup& call) {
+  const pid_t thread = raw_gettid();
+  begun_lookup begun = begin_lookup(c, call.question, call.complete != 0);
+  call.id = begun.id;
+  if (std::holds_alternative<declined>(begun.outcome)) return HAPPY_LOOKUP_DECLINED;
+  if (auto* out = std::get_if<resolved>(&begun.outcome)) return done(call, out->code, out->list);
+
+  auto& work = std::get<std::unique_ptr<name_resolution>>(begun.outcome);
   name_resolution& running = *work;
   {
     core_guard guard(c);
+    drop_abandoned(c, call, thread);
     c.running_lookups.push_back({call.id, thread, &call, std::move(work)});
   }
   return turn(c, call, running);

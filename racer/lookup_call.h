@@ -11,6 +11,17 @@ happy_lookup_step lookup_begin(core& c, happy_lookup& call);
 happy_lookup_step lookup_continue(core& c, happy_lookup& call);
 void lookup_left(core& c, const happy_lookup& call);
 
+// A lookup's result becomes known to connect(); queries still open may bring more.
+void keep(core& c, intent&& meant, std::unique_ptr<lookup> open);
+
+struct begun_lookup {
+  std::uint64_t id = 0;
+  std::variant<declined, resolved, std::unique_ptr<name_resolution>> outcome;
+};
+
+// Begins a lookup, sending nothing yet.
+begun_lookup begin_lookup(core& c, const happy_question& question, bool complete);
+
 // Keeps what the real getaddrinfo() answered, so that connect() knows the name behind an address.
 void remember(core& c, const happy_question& question, const addrinfo* list);
 

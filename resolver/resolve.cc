@@ -227,7 +227,19 @@ intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time
   return meant;
 }
 
+namespace {
+
+bool mentions(const resolution& state, const address& a) {
+  const answer* found = state.answered(record_for(a.family));
+  return found != nullptr &&
+         std::find(found->addresses.begin(), found->addresses.end(), a) != found->addresses.end();
+}
+
+}  // namespace
+
 bool add_late_answers(intent& meant, const resolution& state) {
+  if (meant.unconfirmed && !mentions(state, meant.candidates.front().destination)) return false;
+  meant.unconfirmed = false;
   const std::size_t before = meant.candidates.size();
   if (meant.ipv6) append_addresses(meant.candidates, state.answered(record_type::aaaa));
   if (meant.ipv4) append_addresses(meant.candidates, state.answered(record_type::a));

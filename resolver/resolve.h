@@ -46,6 +46,9 @@ class name_resolution {
 
   lookup& asked() { return *lookup_; }
 
+  // The lookup goes on without the thread that began it.
+  std::unique_ptr<lookup> release() { return std::move(lookup_); }
+
  private:
   name_resolution() = default;
   std::variant<declined, resolved> outcome(time_point now);

@@ -71,6 +71,16 @@ struct happy_settings {
   int32_t partial; /* 0: lookups wait for both families, as libc's do */
 };
 
+/* Room for the longest name that DNS can carry in text form, and its end. */
+#define HAPPY_MAX_NAME 256
+
+/* What a forked child may have looked up. */
+struct happy_hint {
+  char name[HAPPY_MAX_NAME];
+  int af; /* the families it asked for: AF_UNSPEC, AF_INET, AF_INET6 */
+  struct sockaddr_storage to; /* one of the addresses; unused in what find_hint() gives */
+};
+
 /* What the shim gives the engine. All of it lives as long as the process. */
 struct happy_host {
   uint32_t abi_version;
@@ -81,6 +91,9 @@ struct happy_host {
   /* Writes one complete trace line (ends with '\n', at most PIPE_BUF bytes), or drops it.
    * Signal-safe, keeps errno. */
   void (*trace)(const char* line, size_t length);
+  /* Hints between a process and those that it has forked (shim/hints.h). */
+  void (*publish_hint)(const struct happy_hint* hint);
+  int (*find_hint)(const struct sockaddr* to, socklen_t length, struct happy_hint* found);
   /* From now on all hooks pass through: the process is exiting. */
   void (*switch_off)(void);
 };

@@ -9,6 +9,7 @@
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/engine_visit.h"
+#include "shim/hints.h"
 #include "shim/loader.h"
 #include "shim/policy.h"
 #include "shim/process.h"
@@ -93,6 +94,14 @@ int race(const happy_engine* engine, happy_connect& call) {
   return call.result;
 }
 
+// Without a lookup of this process nothing is known of the address, unless a child has left a hint.
+const happy_engine* engine_for(const sockaddr* to, socklen_t length) {
+  const happy_engine* engine = loaded_engine();
+  happy_hint ignored;
+  if (engine == nullptr && find_hint(to, length, &ignored) != 0) return load_engine();
+  return engine;
+}
+
 int hook_connect(int fd, const sockaddr* to, socklen_t length) {
   if (real == nullptr) return as_libc(raw_syscall(SYS_connect, fd, reinterpret_cast<long>(to), length));
   if (!hooks_live()) return real->connect(fd, to, length);
@@ -102,7 +111,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
     trace_pass("connect", reason);
     return real->connect(fd, to, length);
   }
-  const happy_engine* engine = loaded_engine();  // no lookup of a name yet: nothing is known
+  const happy_engine* engine = engine_for(to, length);
   if (engine == nullptr || foreign_process()) return real->connect(fd, to, length);
 
   happy_connect call{};

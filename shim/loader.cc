@@ -13,6 +13,7 @@
 #include "shim/base/guards.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
+#include "shim/hints.h"
 #include "shim/process.h"
 #include "shim/real.h"
 #include "shim/trace.h"
@@ -94,6 +95,8 @@ bool start(void* library) {
           .settings = &process_environment().settings,
           .set_inside = set_inside,
           .trace = trace_write,
+          .publish_hint = publish_hint,
+          .find_hint = find_hint,
           .switch_off = switch_off};
   return entry(&host, &engine) == 0 && engine.abi_version == HAPPY_ABI_VERSION;
 }
@@ -144,6 +147,7 @@ const happy_engine* load_engine() {
 }
 
 void before_fork() {
+  if (hooks_live()) prepare_hints();
   if (const happy_engine* e = loaded_engine()) e->fork_prepare();
 }
 

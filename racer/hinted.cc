@@ -1,0 +1,63 @@
+#include "racer/hinted.h"
+
+#include <cstring>
+
+#include "racer/lookup_call.h"
+#include "resolver/clock.h"
+#include "resolver/source_address.h"
+#include "resolver/trace.h"
+#include "shim/base/raw_syscall.h"
+
+namespace happy {
+namespace {
+
+int af_of(const intent& meant) {
+  if (meant.ipv4 && meant.ipv6) return AF_UNSPEC;
+  return meant.ipv4 ? AF_INET : AF_INET6;
+}
+
+bool is_known(core& c, const address& a) {
+  core_guard guard(c);
+  known_destination known;
+  return c.intents.find(a, raw_gettid(), clock_now(), known);
+}
+
+}  // namespace
+
+void publish_hints(core& c, const intent& meant) {
+  happy_hint hint{};
+  if (meant.name.size() >= sizeof hint.name) return;
+  std::memcpy(hint.name, meant.name.c_str(), meant.name.size() + 1);
+  hint.af = af_of(meant);
+  for (const candidate& known : meant.candidates) {
+    hint.to = to_sockaddr({known.destination, 0}).storage;
+    c.host.publish_hint(&hint);
+  }
+}
+
+void follow_hint(core& c, const happy_connect& call, const endpoint& named) {
+  happy_hint hint;
+  if (c.host.find_hint(call.to, call.length, &hint) == 0 || is_known(c, named.address)) return;
+  addrinfo hints{};
+  hints.ai_family = hint.af;
+  hints.ai_socktype = SOCK_STREAM;
+  const happy_question question{hint.name, nullptr, &hints};
+  begun_lookup begun = begin_lookup(c, question, false);
+  auto* work = std::get_if<std::unique_ptr<name_resolution>>(&begun.outcome);
+  if (work == nullptr) return;
+  if (trace_on()) {
+    json_line line = trace_line("hint", begun.id);
+    line.text("name", hint.name).where("endpoint", named);
+    emit(line);
+  }
+  const time_point now = clock_now();
+  intent meant = intent_of(begun.id, question, nullptr, now);
+  meant.unconfirmed = true;
+  candidate first{.destination = named.address};
+  source_probe().probe(first, 0);
+  meant.candidates.push_back(first);
+  (*work)->asked().turn(now);
+  keep(c, std::move(meant), (*work)->release());
+}
+
+}  // namespace happy
