@@ -106,7 +106,7 @@ jobs = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 ##@ Build
 .PHONY: all lab unit-tests
-all: $(out)/libhappy.so $(out)/libhappy-engine.so build/happy-run ## Both libraries, usable from the build folder by scripts/happy-run
+all: $(out)/libhappy.so $(out)/libhappy-engine.so build/happy-run build/happy-knobs ## Both libraries, usable from the build folder by scripts/happy-run
 
 lab: $(lab) ## The programs that the lab under tests/netns needs
 
@@ -129,6 +129,15 @@ $(out)/libhappy-engine.so: $(engine_objects) racer/libhappy-engine.map
 
 build/happy-run: scripts/happy-run
 	@mkdir -p $(@D) && ln -sfn ../scripts/happy-run $@
+
+# The table of shim/config.cc for what cannot read C++: happy-run and the README.
+build/obj/list-knobs: scripts/list-knobs.cc shim/config.cc shim/config.h shim/abi.h build/flags
+	$(call say,CXX,$<)
+	@mkdir -p $(@D)
+	$(quiet)$(CXX) -std=c++20 -I. $(warnings) $(CPPFLAGS) $(CXXFLAGS) -o $@ scripts/list-knobs.cc shim/config.cc
+
+build/happy-knobs: build/obj/list-knobs
+	$(quiet)$< shell >$@
 
 $(out)/unit-tests: $(unit_objects) $(engine_objects)
 	$(call say,LINK,$@)

@@ -67,9 +67,23 @@ struct happy_settings {
   int32_t maximum_connection_attempt_delay_ms;
   int32_t last_resort_synthesis_delay_ms;
   int32_t preferred_address_family_count;
+  int32_t partial; /* 0: lookups return complete results only */
+  int32_t disable; /* 1: every hook is the real function; the engine never sees it */
+  uint32_t force;  /* HAPPY_FORCE_* bits, for tests */
   int32_t trace;   /* 0: off */
-  int32_t partial; /* 0: lookups wait for both families, as libc's do */
 };
+
+/* HAPPY_FORCE: what tests of this library, and other people's suites under it, can force. */
+#define HAPPY_FORCE_SWAP 0x01u        /* every TCP connect is handed over; the first attempt is marked */
+#define HAPPY_FORCE_FAIL_THREAD 0x02u /* pthread_create() for the worker fails */
+#define HAPPY_FORCE_FAIL_PROC 0x04u   /* nothing under /proc can be read */
+#define HAPPY_FORCE_FAIL_EPOLL 0x08u  /* no epoll set can be made or changed */
+#define HAPPY_FORCE_FAIL_DUP3 0x10u   /* no winner can be put behind the program's fd */
+#define HAPPY_FORCE_FAIL_ENGINE 0x20u /* the engine is not loaded */
+#define HAPPY_FORCE_FAIL_SOCKET 0x40u /* no socket of our own can be made */
+
+/* SO_MARK of the program's own attempts under HAPPY_FORCE_SWAP ("happ"); the lab's own-drop drops them. */
+#define HAPPY_SWAP_MARK 0x68617070u
 
 /* Room for the longest name that DNS can carry in text form, and its end. */
 #define HAPPY_MAX_NAME 256
@@ -77,7 +91,7 @@ struct happy_settings {
 /* What a forked child may have looked up. */
 struct happy_hint {
   char name[HAPPY_MAX_NAME];
-  int af; /* the families it asked for: AF_UNSPEC, AF_INET, AF_INET6 */
+  int af;                     /* the families it asked for: AF_UNSPEC, AF_INET, AF_INET6 */
   struct sockaddr_storage to; /* one of the addresses; unused in what find_hint() gives */
 };
 

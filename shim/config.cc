@@ -1,29 +1,51 @@
 #include "shim/config.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 
 namespace happy {
 namespace {
 
-// hev3 Summary of Configurable Values; the bounds of ATTEMPT-5.
+// hev3 Summary of Configurable Values, then the library's own. The README shows them in this order.
 constexpr knob all_knobs[] = {
-    {"HAPPY_RESOLUTION_DELAY_MS", "ms", 0, 10'000, 50, &happy_settings::resolution_delay_ms,
+    {"HAPPY_DISABLE", knob_kind::number, "", 0, 1, 0, &happy_settings::disable, "",
+     "1: libhappy does nothing at all"},
+    {"HAPPY_TRACE", knob_kind::path, "", 0, 0, 0, nullptr, "",
+     "JSON lines of what was done and why; scripts/happy-timeline FILE shows them as text"},
+    {"HAPPY_PARTIAL", knob_kind::number, "", 0, 1, 1, &happy_settings::partial, "",
+     "0: a lookup waits for both families, as libc's does, also where connecting could begin sooner"},
+    {"HAPPY_RESOLUTION_DELAY_MS", knob_kind::number, "ms", 0, 10'000, 50,
+     &happy_settings::resolution_delay_ms, "",
      "how long a lookup that has an address waits for the preferred family"},
-    {"HAPPY_CONNECTION_ATTEMPT_DELAY_MS", "ms", 10, 10'000, 250,
+    {"HAPPY_CONNECTION_ATTEMPT_DELAY_MS", knob_kind::number, "ms", 10, 10'000, 250,
      &happy_settings::connection_attempt_delay_ms,
+     "the specification forbids less than 10 ms between attempts",
      "time between one connection attempt and the next"},
-    {"HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS", "ms", 10, 10'000, 100,
+    {"HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS", knob_kind::number, "ms", 10, 10'000, 100,
      &happy_settings::minimum_connection_attempt_delay_ms,
-     "lower bound of the connection attempt delay; under 10 ms is forbidden"},
-    {"HAPPY_MAXIMUM_CONNECTION_ATTEMPT_DELAY_MS", "ms", 10, 10'000, 2000,
+     "the specification forbids less than 10 ms between attempts", "lower bound of that time"},
+    {"HAPPY_MAXIMUM_CONNECTION_ATTEMPT_DELAY_MS", knob_kind::number, "ms", 10, 10'000, 2000,
      &happy_settings::maximum_connection_attempt_delay_ms,
-     "upper bound of the connection attempt delay"},
-    {"HAPPY_LAST_RESORT_SYNTHESIS_DELAY_MS", "ms", 0, 60'000, 2000,
-     &happy_settings::last_resort_synthesis_delay_ms,
-     "wait after the last IPv6 attempt before IPv4 is synthesised (IPv6-only networks)"},
-    {"HAPPY_PREFERRED_ADDRESS_FAMILY_COUNT", "addresses", 1, 48, 1,
-     &happy_settings::preferred_address_family_count,
+     "the specification forbids less than 10 ms between attempts", "upper bound of that time"},
+    {"HAPPY_PREFERRED_ADDRESS_FAMILY_COUNT", knob_kind::number, "addresses", 1, 48, 1,
+     &happy_settings::preferred_address_family_count, "",
      "addresses of the first family tried before the first of the other"},
+    {"HAPPY_LAST_RESORT_SYNTHESIS_DELAY_MS", knob_kind::number, "ms", 0, 60'000, 2000,
+     &happy_settings::last_resort_synthesis_delay_ms, "", "read, not used yet (IPv6-only networks)"},
+    {"HAPPY_FORCE", knob_kind::words, "", 0, 0, 0, nullptr, "",
+     "for testing: swap hands every TCP connect over to a hidden attempt, fail:NAME lets NAME fail"},
+};
+
+constexpr force_word all_force_words[] = {
+    {"swap", HAPPY_FORCE_SWAP},
+    {"fail:thread", HAPPY_FORCE_FAIL_THREAD},
+    {"fail:proc", HAPPY_FORCE_FAIL_PROC},
+    {"fail:epoll", HAPPY_FORCE_FAIL_EPOLL},
+    {"fail:dup3", HAPPY_FORCE_FAIL_DUP3},
+    {"fail:engine", HAPPY_FORCE_FAIL_ENGINE},
+    {"fail:socket", HAPPY_FORCE_FAIL_SOCKET},
 };
 
 // The value behind "NAME=", or nullptr.
@@ -35,49 +57,86 @@ const char* value_of(const char* variable, const char* name) {
 
 // A decimal number without sign, or -1.
 std::int32_t parse_number(const char* text) {
-  constexpr std::int32_t most = 100'000'000;  // above every maximum in the table
-  if (*text == 0) return -1;
+  constexpr int most_digits = 9;  // all that surely fits
   std::int32_t value = 0;
-  for (; *text != 0; ++text) {
-    if (*text < '0' || *text > '9' || value > most) return -1;
-    value = value * 10 + (*text - '0');
+  int digits = 0;
+  for (; *text >= '0' && *text <= '9' && digits < most_digits; ++digits) {
+    value = value * 10 + (*text++ - '0');
   }
-  return value;
+  return *text == 0 && digits > 0 ? value : -1;
+}
+
+// The bits of a list by commas, or 0 if a word is unknown.
+std::uint32_t parse_words(const char* text) {
+  std::uint32_t bits = 0;
+  for (;;) {
+    const std::size_t length = std::strcspn(text, ",");
+    std::uint32_t bit = 0;
+    for (const force_word& w : all_force_words) {
+      if (std::strlen(w.name) == length && std::strncmp(w.name, text, length) == 0) bit = w.bit;
+    }
+    if (bit == 0) return 0;
+    bits |= bit;
+    if (text[length] == 0) return bits;
+    text += length + 1;
+  }
 }
 
 void refuse(environment& e, const char* variable) {
-  if (e.refused++ == 0) e.first_refused = variable;
+  if (e.refused++ == 0) std::strncpy(e.first_refused, variable, sizeof e.first_refused - 1);
+}
+
+void read_number(environment& e, const knob& k, const char* variable, const char* text) {
+  const std::int32_t value = parse_number(text);
+  if (value < k.minimum || value > k.maximum) return refuse(e, variable);
+  e.settings.*k.field = value;
 }
 
 void read_variable(environment& e, const char* variable) {
-  if (const char* target = value_of(variable, "HAPPY_TRACE")) {
-    e.trace_target = *target != 0 ? target : nullptr;
-    e.settings.trace = e.trace_target != nullptr;
-    return;
-  }
-  if (const char* off = value_of(variable, "HAPPY_DISABLE")) {
-    const std::int32_t value = parse_number(off);
-    e.disabled = value == 1;
-    if (value != 0 && value != 1 && *off != 0) refuse(e, variable);
-    return;
-  }
   for (const knob& k : all_knobs) {
     const char* text = value_of(variable, k.name);
-    if (text == nullptr) continue;
-    const std::int32_t value = parse_number(text);
-    if (value < k.minimum || value > k.maximum) return refuse(e, variable);
-    e.settings.*k.field = value;
+    if (text == nullptr || *text == 0) continue;
+    if (k.kind == knob_kind::number) {
+      read_number(e, k, variable, text);
+    } else if (k.kind == knob_kind::path) {
+      e.trace_target = text;
+      e.settings.trace = 1;
+    } else {
+      e.settings.force = parse_words(text);
+      if (e.settings.force == 0) refuse(e, variable);
+    }
   }
+}
+
+bool rising(const happy_settings& settings) {
+  constexpr auto& fields = rising_fields;
+  return std::is_sorted(std::begin(fields), std::end(fields),
+                        [&](auto one, auto other) { return settings.*one < settings.*other; });
+}
+
+// Values that are good by themselves may contradict each other; then none of them is taken.
+void check_order(environment& e) {
+  if (rising(e.settings)) return;
+  for (const auto field : rising_fields) e.settings.*field = knob_of(field).fallback;
+  refuse(e, "connection attempt delays that are not minimum <= delay <= maximum");
 }
 
 }  // namespace
 
 std::span<const knob> knobs() { return all_knobs; }
 
+const knob& knob_of(std::int32_t happy_settings::*field) {
+  return *std::find_if(std::begin(all_knobs), std::end(all_knobs),
+                       [field](const knob& k) { return k.field == field; });
+}
+
+std::span<const force_word> force_words() { return all_force_words; }
+
 happy_settings default_settings() {
   happy_settings settings{};
-  for (const knob& k : all_knobs) settings.*k.field = k.fallback;
-  settings.partial = 1;
+  for (const knob& k : all_knobs) {
+    if (k.field != nullptr) settings.*k.field = k.fallback;
+  }
   return settings;
 }
 
@@ -86,8 +145,12 @@ environment read_environment(const char* const* variables) {
   e.settings = default_settings();
   if (variables == nullptr) return e;
   for (; *variables != nullptr; ++variables) {
-    if (std::strncmp(*variables, "HAPPY_", 6) == 0) read_variable(e, *variables);
+    // Nothing that a whole environment of other people's variables would make dear.
+    const char* v = *variables;
+    if (v[0] == 'H' && v[1] == 'A' && std::strncmp(v, "HAPPY_", 6) == 0) read_variable(e, v);
   }
+  check_order(e);
+  e.disabled = e.settings.disable != 0;
   return e;
 }
 

@@ -25,6 +25,7 @@ struct target {
   std::atomic<ino_t> inode{0};
   std::atomic<bool> opened{false};
   std::atomic<std::uint32_t> dropped{0};
+  std::atomic<bool> told_refused{false};
 };
 constinit target output{};
 
@@ -97,6 +98,15 @@ bool write_line(const char* line, std::size_t length) {
          static_cast<long>(length);
 }
 
+// HAPPY_* values that were not taken, in a line before all others.
+void tell_refused_once() {
+  const environment& e = process_environment();
+  if (e.refused == 0 || output.told_refused.exchange(true, std::memory_order_relaxed)) return;
+  json_line line = trace_line("setting_refused");
+  line.text("reason", e.first_refused).number("values", e.refused).finish();
+  write_line(line.data(), line.size());
+}
+
 std::int64_t now_us() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -113,6 +123,7 @@ json_line trace_line(const char* event) {
 
 void trace_write(const char* line, std::size_t length) {
   errno_saver keep;
+  tell_refused_once();
   if (!write_line(line, length)) {
     output.dropped.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -1,5 +1,6 @@
 """The faults a lab network can have, by name, in one table; faults combine."""
 
+import difflib
 import functools
 from dataclasses import dataclass, field
 
@@ -8,6 +9,8 @@ from dataclasses import dataclass, field
 _SYN = "tcp flags syn / fin,syn,rst,ack tcp dport != 53"
 _SYN6 = f"meta nfproto ipv6 {_SYN}"
 _SYN4 = f"meta nfproto ipv4 {_SYN}"
+# HAPPY_SWAP_MARK of shim/abi.h: what the program's own attempts carry under HAPPY_FORCE=swap.
+_OWN_SYN = "meta mark 0x68617070 tcp flags syn / fin,syn,rst,ack"
 
 
 @dataclass(frozen=True)
@@ -16,10 +19,19 @@ class Fault:
 
     forward_rules: tuple = ()  # nft rules of the router, behind the delay line
     client_commands: tuple = ()  # `ip` commands run in the client
+    client_rules: tuple = ()  # nft rules for what the client sends, over every device, loopback included
     delays: dict = field(default_factory=dict)  # prefix -> "ONE_WAY_MS[,LOSS_PERCENT]" on the delay line
     answers: dict = field(default_factory=dict)  # record type -> what the DNS server does with it
     endpoints: tuple = ()  # what a name's addresses are, in this order; () = one live address per family
     dead_nameserver: bool = False  # the first of two nameservers is silent
+
+
+def number(text):
+    """A number of ms or percent; ValueError if it is none, or less than nothing."""
+    value = float(text)
+    if not 0 <= value <= 600_000:  # ten minutes: nothing in the lab lives longer
+        raise ValueError
+    return value
 
 
 def _fixed(**changes):
@@ -27,15 +39,15 @@ def _fixed(**changes):
 
 
 def _slow(prefix):
-    return lambda rtt_ms: Fault(delays={prefix: f"{float(rtt_ms) / 2}"})
+    return lambda rtt_ms: Fault(delays={prefix: f"{number(rtt_ms) / 2}"})
 
 
 def _lossy(prefix):
-    return lambda percent: Fault(delays={prefix: f"10,{float(percent)}"})
+    return lambda percent: Fault(delays={prefix: f"10,{number(percent)}"})
 
 
 def _late(record_type):
-    return lambda delay_ms: Fault(answers={record_type: {"delay_ms": float(delay_ms)}})
+    return lambda delay_ms: Fault(answers={record_type: {"delay_ms": number(delay_ms)}})
 
 
 def _answer(record_type, action):
@@ -66,6 +78,10 @@ TABLE = (
      _fixed(client_commands=("route add 198.51.100.53 via 192.0.2.1", "route add throw 198.51.100.0/25"))),
     ("v4-slow", "MS", "the IPv4 round trip takes MS", _slow(_V4)),
     ("v4-loss", "PERCENT", "so many IPv4 packets are lost, each way", _lossy(_V4)),
+    ("rtt", "MS", "every round trip to a server takes MS (else 20)",
+     lambda ms: Fault(delays={prefix: f"{number(ms) / 2}" for prefix in ("0.0.0.0/0", "::/0")})),
+    ("own-drop", "", "SYNs of the program's own attempts vanish, on the loopback too (with HAPPY_FORCE=swap)",
+     _fixed(client_rules=(f"{_OWN_SYN} drop",))),
     ("first-address-dead", "", "names have two AAAA and two A, only the last A works",
      _fixed(endpoints=("dead6", "dead6", "dead4", "live4"))),
     ("all-dead", "", "all SYNs vanish", _fixed(forward_rules=(f"{_SYN} drop",))),
@@ -95,8 +111,12 @@ def find(text):
             continue
         if bool(equals) != bool(parameter):
             raise ValueError(f"{name} takes {'=' + parameter if parameter else 'no value'}")
-        return make(value) if parameter else make()
-    raise ValueError(f"no fault is called {name}")
+        try:
+            return make(value) if parameter else make()
+        except ValueError:
+            raise ValueError(f"{name}={value}: {parameter} is a number") from None
+    near = difflib.get_close_matches(name, [row[0] for row in TABLE], cutoff=0.5)
+    raise ValueError(f"no fault is called '{name}'" + (f"; near to it: {', '.join(near)}" if near else ""))
 
 
 def combine(texts):
@@ -106,6 +126,7 @@ def combine(texts):
         combined = Fault(
             combined.forward_rules + fault.forward_rules,
             combined.client_commands + fault.client_commands,
+            combined.client_rules + fault.client_rules,
             {**combined.delays, **fault.delays},
             {**combined.answers, **fault.answers},
             combined.endpoints + fault.endpoints,

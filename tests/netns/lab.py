@@ -129,10 +129,17 @@ class Lab:
             nameservers = (topology.DEAD_NAMESERVER, *nameservers)
         topology.make_private_files(nameservers)
         topology.make_network(self.fault, client_settings or {})
+        self._make_client_firewall()
         self._write_zone()
         self._start_daemons()
 
     # -- set-up --
+
+    def _make_client_firewall(self):
+        if self.fault.client_rules:
+            rules = "\n".join(("type filter hook output priority 0;", *self.fault.client_rules))
+            topology.call("ip", "netns", "exec", "c", "nft", "-f", "-",
+                          stdin=f"table inet lab {{\nchain output {{\n{rules}\n}}\n}}\n")
 
     def _start_daemons(self):
         read_end, self._pipe = os.pipe()

@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import fnmatch
 import importlib
+import json
 import os
 import pathlib
 import shutil
@@ -19,9 +20,12 @@ import time
 import traceback
 
 import cases
+import hardening
 import lab
 
 LOGS = lab.ROOT / "build/tests/netns-logs"
+COMPARED = []  # rows of hardening.tell(), of all cases
+COLUMNS = (44, 60, 60)  # of that table; what does not fit is cut
 
 
 def load_cases():
@@ -65,6 +69,8 @@ async def run_case(name):
         process.kill()
         await process.wait()
         text = f"still running after {case.seconds} s"
+    COMPARED.extend(json.loads(line.removeprefix(hardening.TABLE_MARK)) for line in text.splitlines()
+                    if line.startswith(hardening.TABLE_MARK))
     passed = process.returncode == 0
     took = f"{time.monotonic() - started:5.2f} s"
     if passed:
@@ -77,6 +83,20 @@ async def run_case(name):
     return passed
 
 
+def cut(text, width):
+    """The text in a column."""
+    return (text if len(text) <= width else text[:width - 3] + "...").ljust(width)
+
+
+def print_table():
+    """What programs did bare and with libhappy, next to each other."""
+    if not COMPARED:
+        return
+    print("  ".join([*map(cut, ("compared", "bare", "with libhappy"), COLUMNS), "equal"]))
+    for *texts, equal in sorted(COMPARED):
+        print("  ".join([*map(cut, texts, COLUMNS), "yes" if equal else "NO"]))
+
+
 async def run_cases(names, jobs):
     """Runs the cases, `jobs` at a time; True if all passed."""
     slots = asyncio.Semaphore(jobs)
@@ -86,6 +106,7 @@ async def run_cases(names, jobs):
             return await run_case(name)
 
     results = await asyncio.gather(*map(in_slot, names))
+    print_table()
     print(f"{results.count(True)} passed, {results.count(False)} failed")
     return all(results)
 

@@ -1,0 +1,100 @@
+// list-knobs shell | markdown: the table of shim/config.cc, as happy-run sources it and as the README
+// shows it. Built and run by make.
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "shim/config.h"
+
+namespace {
+
+using happy::knob;
+using happy::knob_kind;
+
+std::string force_list(const char* before, const char* after, const char* between) {
+  std::string list;
+  for (const happy::force_word& w : happy::force_words()) {
+    list += (list.empty() ? "" : between) + (before + std::string(w.name)) + after;
+  }
+  return list;
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+std::string with_unit(std::string text, const knob& k) {
+  if (k.unit[0] != 0 && std::strcmp(k.unit, "addresses") != 0) text = text + " " + k.unit;
+  return text;
+}
+
+std::string fallback(const knob& k) {
+  if (k.kind == knob_kind::path) return "off";
+  if (k.kind == knob_kind::words) return "none";
+  return with_unit(std::to_string(k.fallback), k);
+}
+
+std::string range(const knob& k, bool markdown) {
+  const char* tick = markdown ? "`" : "";
+  if (k.kind == knob_kind::path) return std::string("a file, or ") + tick + "-" + tick + " for standard error";
+  if (k.kind == knob_kind::words) return "list of " + force_list(tick, tick, ", ");
+  if (k.minimum == 0 && k.maximum == 1) return "0, 1";
+  return with_unit(std::to_string(k.minimum) + " to " + std::to_string(k.maximum), k);
+}
+
+// What this program's own header says is what the libraries' say: the same compiler made them.
+bool print_machine() {
+  unsigned char header[20];
+  std::FILE* self = std::fopen("/proc/self/exe", "rb");
+  const bool complete = self != nullptr && std::fread(header, 1, sizeof header, self) == sizeof header;
+  if (self != nullptr) std::fclose(self);
+  if (!complete) return false;
+  std::printf("happy_run_machine='%03o %03o %03o %03o'\n", header[4], header[5], header[18], header[19]);
+  return true;
+}
+
+// happy_run_knob NAME KIND DEFAULT RANGE MINIMUM MAXIMUM WHY-NOT-LESS HELP; for words, they are MINIMUM.
+void print_shell(const knob& k) {
+  const bool number = k.kind == knob_kind::number;
+  const char* kind = number ? "number" : k.kind == knob_kind::path ? "path" : "words";
+  std::string low = number ? std::to_string(k.minimum) : "";
+  if (k.kind == knob_kind::words) low = force_list("", "", " ");
+  std::printf("happy_run_knob %s %s %s %s %s %s %s %s\n", k.name, kind, quoted(fallback(k)).c_str(),
+              quoted(range(k, false)).c_str(), quoted(low).c_str(),
+              quoted(number ? std::to_string(k.maximum) : "").c_str(), quoted(k.floor).c_str(),
+              quoted(k.help).c_str());
+}
+
+bool print_all_for_shell() {
+  std::puts("# Made by scripts/list-knobs.cc from the table in shim/config.cc; happy-run reads it.");
+  if (!print_machine()) return false;
+  for (const knob& k : happy::knobs()) print_shell(k);
+  std::printf("happy_run_order");
+  for (const auto field : happy::rising_fields) {
+    const knob& k = happy::knob_of(field);
+    std::printf(" %s %d", k.name, k.fallback);
+  }
+  std::puts("");
+  return true;
+}
+
+void print_markdown() {
+  std::puts("| variable | default | range | meaning |");
+  std::puts("|---|---|---|---|");
+  for (const knob& k : happy::knobs()) {
+    std::printf("| `%s` | %s | %s | %s |\n", k.name, fallback(k).c_str(), range(k, true).c_str(), k.help);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string form = argc == 2 ? argv[1] : "";
+  if (form == "shell") return print_all_for_shell() ? 0 : 1;
+  if (form == "markdown") return print_markdown(), 0;
+  std::fputs("list-knobs: usage: list-knobs shell | markdown\n", stderr);
+  return 2;
+}

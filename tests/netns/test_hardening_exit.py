@@ -1,0 +1,61 @@
+"""Processes and threads that end in the middle of a race."""
+
+import hardening
+from cases import REGISTRY, Case, case, check, check_equal, victim
+
+COUNT, AT_ONCE, SEED = 1000, 60, 20261129
+
+
+def exit_storm(network, how, who):
+    """A thousand processes end in mid-race: same status, same handlers run, nobody hangs."""
+    def command(host):
+        return victim("exits", how, who, COUNT, AT_ONCE, SEED, host.name, 7)
+
+    hosts, bare, _ = hardening.compare(network, f"{how} in mid-race, a thousand times ({who})", command, seconds=50,
+                                       slack_s=10)
+    check_equal(hardening.said(bare, "late"), "0", "late ones, bare")
+    check(len(network.syns(hosts[1])) > COUNT, "hardly any race began")
+
+
+for how in ("exit", "quick_exit", "_exit", "return", "pthread_exit"):
+    for who in ("thread", "handler"):
+        if who == "thread" or how not in ("return", "pthread_exit"):
+            REGISTRY[f"storm_{how.strip('_')}_{who}"] = Case(exit_storm, ("all-dead",), (how, who), seconds=60)
+
+
+def cancel(network, where):
+    """A hundred threads cancelled at random moments."""
+    def command(host):
+        return victim("cancelled", where, 100, 20, SEED, host.name, 7)
+
+    hardening.compare(network, f"pthread_cancel in {where}, a hundred times", command, slack_s=3, seconds=35)
+
+
+@case("v6-drop", "v4-slow=600")
+def cancel_in_connect(network):
+    """IPv6 dead, IPv4 slow: races run for most of the time."""
+    cancel(network, "connect")
+
+
+@case("all-dead")
+def cancel_in_connect_all_dead(network):
+    """Races that nobody wins."""
+    cancel(network, "connect")
+
+
+@case("aaaa-late=400", "a-late=300")
+def cancel_in_lookup(network):
+    """Answers that take their time."""
+    cancel(network, "getaddrinfo")
+
+
+@case("aaaa-silent", "a-silent")
+def cancel_in_silent_lookup(network):
+    """Answers that do not come: a cancelled thread does not wait for them."""
+    cancel(network, "getaddrinfo")
+
+
+@case("v6-drop", "v4-slow=600", "aaaa-late=100")
+def cancel_in_either(network):
+    """One after the other."""
+    cancel(network, "either")

@@ -1,0 +1,32 @@
+"""Calls of connect() that end before their time: as bare, and nothing is touched afterwards."""
+
+import hardening
+from cases import REGISTRY, Case, victim
+
+# One dead address takes 3 s.
+ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}
+EARLY_MS, LATE_MS = 120, 700  # before the first hidden attempt, and after it
+
+
+def leave(network, how, after_ms, threads):
+    """Both runs end in the same way; the network hears nothing of the lookup afterwards."""
+    def command(host):
+        return victim("left", *threads, how, after_ms, host.name, 7)
+
+    item = f"connect() left: {how} after {after_ms} ms{', threads' if threads else ''}"
+    hosts, _, happy = hardening.compare(network, item, command)
+    hardening.check_quiet_after(network, hosts[1], float(hardening.said(happy, "at_left")))
+
+
+# What happens, and in which networks: dead; IPv6 completes late, so that a socket that was left connects by itself, as
+# it does bare; IPv4 completes after the program has left, so that a hidden attempt would win.
+NETWORKS = (("dead", ("all-dead",)), ("slow", ("v6-slow=1600", "v4-drop")), ("winner", ("v6-drop", "v4-slow=900")))
+for how in ("eintr", "restart", "mixed-eintr", "mixed-restart", "sndtimeo", "sndtimeo-restart", "jump", "close", "pair",
+            "dup2"):
+    for after_ms in (EARLY_MS, LATE_MS):
+        for threads in ((), ("-t",)):
+            for label, faults in NETWORKS:
+                if label == "winner" and "restart" in how and not how.startswith("sndtimeo"):
+                    continue  # goes on, and is won
+                name = f"left_{how.replace('-', '_')}_{after_ms}ms_{'threads' if threads else 'alone'}_{label}"
+                REGISTRY[name] = Case(leave, faults, (how, after_ms, threads), lab_options=ONE_RETRY)

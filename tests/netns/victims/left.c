@@ -1,0 +1,151 @@
+// A connect() that ends before its time, and the two seconds after it.
+//
+//   left [-t] HOW AFTER_MS NAME PORT
+//
+// -t: the process has a second thread (which takes no signals).
+// HOW: eintr         SIGALRM, its handler without SA_RESTART
+//      restart       SIGALRM, its handler with SA_RESTART
+//      mixed-eintr   as eintr; a handler with SA_RESTART is installed for SIGUSR1 too, and runs at half the time
+//      mixed-restart as restart; a handler without SA_RESTART is installed for SIGUSR1, and does not run
+//      sndtimeo      SO_SNDTIMEO on the fd
+//      sndtimeo-restart  the same, and SIGALRM with SA_RESTART at half the time (such a connect() is not restarted)
+//      jump          SIGALRM, its handler leaves connect() by siglongjmp
+//      close         another thread closes the fd, and a file takes its number
+//      pair          another thread closes the fd, and a socketpair takes its number
+//      dup2          another thread puts a connected socket over the fd
+
+#include "hardening.h"
+
+#include <setjmp.h>
+
+#define WATCH_MS 2000
+
+static sigjmp_buf out_of_connect;
+static volatile sig_atomic_t handled;
+static pthread_t connecting;
+static volatile int wrong_thread;
+static int fd;
+
+static void note(int number) {
+  handled = handled + 1;
+  if (!pthread_equal(pthread_self(), connecting)) wrong_thread = 1;
+  (void)number;
+}
+
+static void jump(int number) {
+  note(number);
+  siglongjmp(out_of_connect, 1);
+}
+
+static const char* how;
+static long after_ms;
+static int taker = -1;  // what took the fd's number
+static int taker_peer = -1;
+
+static int is(const char* what) { return !strcmp(how, what); }
+static int closes(void) { return is("close") || is("pair") || is("dup2"); }
+
+// Takes the number of the fd for something of the program's own.
+static void* take_number(void* unused) {
+  (void)unused;
+  block_all_signals();
+  sleep_ms(after_ms);
+  int pair[2] = {-1, -1}, file = -1;
+  if (is("close")) file = open("/run/lab/taker", O_RDWR | O_CREAT | O_TRUNC, 0600);
+  if (!is("close")) socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+  if (is("dup2")) {
+    dup2(pair[0], fd);
+  } else {
+    close(fd);
+    fcntl(is("close") ? file : pair[0], F_DUPFD, fd);
+  }
+  taker = fd;
+  taker_peer = pair[1];
+  return NULL;
+}
+
+static void arrange(void) {
+  struct timeval timeout = {after_ms / 1000, after_ms % 1000 * 1000};
+  if (is("eintr") || is("mixed-eintr")) handle(SIGALRM, note, 0);
+  if (is("restart") || is("mixed-restart") || is("sndtimeo-restart")) handle(SIGALRM, note, SA_RESTART);
+  if (is("jump")) handle(SIGALRM, jump, 0);
+  if (is("mixed-eintr")) handle(SIGUSR1, note, SA_RESTART), signal_after(SIGUSR1, after_ms / 2);
+  if (is("mixed-restart")) handle(SIGUSR1, note, 0);
+  if (is("sndtimeo") || is("sndtimeo-restart")) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+  if (is("sndtimeo-restart")) signal_after(SIGALRM, after_ms / 2);
+  if (!is("sndtimeo") && !is("sndtimeo-restart") && !closes()) signal_after(SIGALRM, after_ms);
+}
+
+// Follows what is behind the fd; every change is a line.
+static void watch(uint64_t cookie_before) {
+  struct socket_view last = view(fd);
+  print_view("first", &last, cookie_before);
+  for (double end = now_ms() + WATCH_MS; now_ms() < end; sleep_ms(10)) {
+    struct socket_view now = view(fd);
+    if (!views_equal(&now, &last)) print_view("then", &now, cookie_before);
+    last = now;
+  }
+}
+
+// What connect() says of a socket that was left in mid-connect. One that has failed would start anew.
+static void ask_again(const struct addrinfo* to) {
+  if (view(fd).state == TCP_CLOSE) return;
+  int flags = fcntl(fd, F_GETFL);
+  fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+  printf("again %s\n", outcome(connect(fd, to->ai_addr, to->ai_addrlen)));
+  fcntl(fd, F_SETFL, flags);
+}
+
+static void check_taker(void) {
+  char byte;
+  if (is("close")) {
+    printf("bytes_on_file %ld\n", (long)lseek(taker, 0, SEEK_END));
+  } else {
+    printf("pair_works %d\n", write(taker, "z", 1) == 1 && read(taker_peer, &byte, 1) == 1 && byte == 'z');
+    printf("bytes_on_pair %d\n", recv(taker_peer, &byte, 1, MSG_DONTWAIT) > 0 || recv(taker, &byte, 1, MSG_DONTWAIT) > 0);
+  }
+}
+
+int main(int argc, char** argv) {
+  int second_thread = argc == 6 && !strcmp(argv[1], "-t");
+  argv += second_thread;
+  how = argv[1];
+  after_ms = atol(argv[2]);
+  if (second_thread) start_idle_thread();
+  struct footprint before = footprint();
+  struct addrinfo* list = look_up(argv[3], argv[4]);
+  fd = socket(list->ai_family, list->ai_socktype, list->ai_protocol);
+  uint64_t cookie_before = cookie(fd);
+  connecting = pthread_self();
+
+  pthread_t closer;
+  if (closes()) pthread_create(&closer, NULL, take_number, NULL);
+  double began = now_ms();
+  if (sigsetjmp(out_of_connect, 1)) {
+    puts("connect left by siglongjmp");
+  } else {
+    arrange();
+    int failed = connect(fd, list->ai_addr, list->ai_addrlen);
+    printf("connect %s\n", outcome(failed));
+  }
+  printf("took_ms %.1f\nat_left %.1f\n", now_ms() - began, now_ms());
+  if (closes()) pthread_join(closer, NULL);
+  watch(closes() ? view(fd).cookie : cookie_before);
+  if (!closes()) ask_again(list);
+  printf("handled %d in %s\n", (int)handled, wrong_thread ? "another thread" : "the caller");
+  if (closes()) check_taker();
+  fflush(stdout);
+
+  // The program goes on: another socket, another lookup.
+  handle(SIGALRM, SIG_DFL, 0);
+  close(fd);
+  if (taker_peer >= 0) close(taker_peer);
+  freeaddrinfo(list);
+  list = look_up(argv[3], argv[4]);
+  int next = socket(list->ai_family, list->ai_socktype, list->ai_protocol);
+  struct socket_view fresh = view(next);
+  print_view("next", &fresh, fresh.cookie);
+  close(next);
+  (void)before;
+  return 0;
+}

@@ -1,0 +1,168 @@
+#include "shim/config.h"
+
+#include <cstring>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.h"
+
+namespace {
+
+happy::environment read(std::initializer_list<const char*> variables) {
+  std::vector<const char*> list(variables);
+  list.push_back(nullptr);
+  return happy::read_environment(list.data());
+}
+
+bool same(const happy_settings& one, const happy_settings& other) {
+  return std::memcmp(&one, &other, sizeof one) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("config: every default is within its own range, every text is there", "[config][CONFIG-1]") {
+  std::set<std::string> names;
+  for (const happy::knob& k : happy::knobs()) {
+    INFO(k.name);
+    CHECK(names.insert(k.name).second);
+    CHECK(std::strncmp(k.name, "HAPPY_", 6) == 0);
+    CHECK(k.help[0] != 0);
+    CHECK((k.field != nullptr) == (k.kind == happy::knob_kind::number));
+    CHECK(k.minimum <= k.fallback);
+    CHECK(k.fallback <= k.maximum);
+  }
+  CHECK(read({}).refused == 0);
+}
+
+TEST_CASE("config: the specification's recommended values are the defaults", "[config][CONFIG-1]") {
+  const happy_settings d = happy::default_settings();
+  CHECK(d.resolution_delay_ms == 50);
+  CHECK(d.connection_attempt_delay_ms == 250);
+  CHECK(d.minimum_connection_attempt_delay_ms == 100);
+  CHECK(d.maximum_connection_attempt_delay_ms == 2000);
+  CHECK(d.last_resort_synthesis_delay_ms == 2000);
+  CHECK(d.preferred_address_family_count == 1);
+  CHECK(d.partial == 1);
+  CHECK((d.disable == 0 && d.force == 0 && d.trace == 0));
+}
+
+TEST_CASE("config: every number is taken at both ends of its range, and refused beyond", "[config]") {
+  for (const happy::knob& k : happy::knobs()) {
+    if (k.kind != happy::knob_kind::number) continue;
+    const std::string name = std::string(k.name) + "=";
+    for (const int good : {k.minimum, k.maximum}) {
+      const std::string variable = name + std::to_string(good);
+      INFO(variable);
+      // The delays must rise, so all three are given the value.
+      std::vector<std::string> all{variable};
+      for (const auto field : happy::rising_fields) {
+        if (k.floor[0] != 0) all.push_back(std::string(happy::knob_of(field).name) + "=" + std::to_string(good));
+      }
+      std::vector<const char*> variables;
+      for (const std::string& v : all) variables.push_back(v.c_str());
+      variables.push_back(nullptr);
+      const happy::environment e = happy::read_environment(variables.data());
+      CHECK(e.refused == 0);
+      CHECK(e.settings.*k.field == good);
+    }
+    for (const std::string& bad : {std::to_string(k.minimum - 1), std::to_string(k.maximum + 1)}) {
+      const std::string variable = name + bad;
+      INFO(variable);
+      const happy::environment e = read({variable.c_str()});
+      CHECK(e.refused == 1);
+      CHECK(e.first_refused == variable);
+      CHECK(same(e.settings, happy::default_settings()));
+    }
+  }
+}
+
+TEST_CASE("config: less than 10 ms between attempts is refused", "[config][ATTEMPT-5]") {
+  // "... configuration outside the bounds is refused with a clear error."
+  const happy::environment e = read({"HAPPY_CONNECTION_ATTEMPT_DELAY_MS=9",
+                                     "HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS=9",
+                                     "HAPPY_MAXIMUM_CONNECTION_ATTEMPT_DELAY_MS=9"});
+  CHECK(e.refused == 3);
+  CHECK(e.settings.connection_attempt_delay_ms == 250);
+  CHECK(e.settings.minimum_connection_attempt_delay_ms == 100);
+  CHECK(e.settings.maximum_connection_attempt_delay_ms == 2000);
+}
+
+TEST_CASE("config: delays that contradict each other are all refused", "[config][ATTEMPT-5]") {
+  for (const char* alone : {"HAPPY_CONNECTION_ATTEMPT_DELAY_MS=99", "HAPPY_CONNECTION_ATTEMPT_DELAY_MS=2001",
+                            "HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS=251",
+                            "HAPPY_MAXIMUM_CONNECTION_ATTEMPT_DELAY_MS=249"}) {
+    INFO(alone);
+    const happy::environment e = read({alone});
+    CHECK(e.refused == 1);
+    CHECK(same(e.settings, happy::default_settings()));
+  }
+  CHECK(read({"HAPPY_CONNECTION_ATTEMPT_DELAY_MS=99", "HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS=99"}).refused == 0);
+}
+
+TEST_CASE("config: what is no number", "[config]") {
+  for (const char* text : {"x", "5x", "x5", "-5", "+5", " 5", "5 ", "0x5", "5.0", "1e2", "1234567890",
+                           "99999999999999999999", "\xff"}) {
+    const std::string variable = std::string("HAPPY_RESOLUTION_DELAY_MS=") + text;
+    INFO(variable);
+    const happy::environment e = read({variable.c_str()});
+    CHECK(e.refused == 1);
+    CHECK(e.settings.resolution_delay_ms == 50);
+  }
+  CHECK(read({"HAPPY_RESOLUTION_DELAY_MS=000000070"}).settings.resolution_delay_ms == 70);
+}
+
+TEST_CASE("config: an empty value is none", "[config]") {
+  for (const happy::knob& k : happy::knobs()) {
+    const std::string variable = std::string(k.name) + "=";
+    const happy::environment e = read({variable.c_str()});
+    INFO(variable);
+    CHECK(e.refused == 0);
+    CHECK(same(e.settings, happy::default_settings()));
+  }
+}
+
+TEST_CASE("config: words", "[config]") {
+  CHECK(read({"HAPPY_FORCE=swap"}).settings.force == HAPPY_FORCE_SWAP);
+  CHECK(read({"HAPPY_FORCE=fail:dup3,swap,swap"}).settings.force == (HAPPY_FORCE_SWAP | HAPPY_FORCE_FAIL_DUP3));
+  std::uint32_t seen = 0;
+  for (const happy::force_word& w : happy::force_words()) {
+    const std::string variable = std::string("HAPPY_FORCE=") + w.name;
+    CHECK(read({variable.c_str()}).settings.force == w.bit);
+    CHECK((seen & w.bit) == 0);
+    seen |= w.bit;
+  }
+  for (const char* bad : {"swa", "swapp", "fail", "swap,", ",swap", "swap,,swap", "swap fail:dup3", "SWAP", ","}) {
+    const std::string variable = std::string("HAPPY_FORCE=") + bad;
+    INFO(variable);
+    const happy::environment e = read({variable.c_str()});
+    CHECK(e.refused == 1);
+    CHECK(e.settings.force == 0);
+  }
+}
+
+TEST_CASE("config: trace and disable", "[config]") {
+  const happy::environment e = read({"HAPPY_TRACE=/tmp/trace", "HAPPY_DISABLE=1"});
+  CHECK(std::string(e.trace_target) == "/tmp/trace");
+  CHECK(e.settings.trace == 1);
+  CHECK(e.disabled);
+  CHECK(read({"HAPPY_TRACE="}).trace_target == nullptr);
+  CHECK_FALSE(read({"HAPPY_DISABLE=0"}).disabled);
+  CHECK_FALSE(read({"HAPPY_DISABLE=yes"}).disabled);
+}
+
+TEST_CASE("config: other variables are left alone", "[config]") {
+  const happy::environment e = read({"", "H", "HAPPY", "HAPPY_", "HAPPY_RESOLUTION_DELAY_MS", "=x",
+                                     "XHAPPY_DISABLE=1", "HAPPY_DISABLED=7", "HAPPY_RESOLUTION_DELAY_MS_=7"});
+  CHECK(e.refused == 0);
+  CHECK(same(e.settings, happy::default_settings()));
+}
+
+TEST_CASE("config: the first refused value is kept, cut off", "[config]") {
+  const std::string lengthy = "HAPPY_FORCE=" + std::string(1000, 'x');
+  const happy::environment e = read({lengthy.c_str(), "HAPPY_PARTIAL=2"});
+  CHECK(e.refused == 2);
+  CHECK(std::strlen(e.first_refused) == sizeof e.first_refused - 1);
+  CHECK(lengthy.compare(0, sizeof e.first_refused - 1, e.first_refused) == 0);
+}
