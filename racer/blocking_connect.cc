@@ -133,8 +133,27 @@ void describe(core& c, pending_race& r, const happy_connect& call, const endpoin
   r.thread = thread;
   r.frame = &call;
   r.named = named;
+  r.port = named.port;
   r.began = now;
+  r.delay = c.timing.delay();
   r.machine = race(c.timing);
+}
+
+// HAPPY_FORCE=swap: the program's own attempt gets a firewall mark and a name of its own in the state
+// machine; the address that it named is left to a hidden attempt, as soon as that may start.
+bool describe_swap(pending_race& r) {
+  const candidate only{.destination = r.named.address};
+  r.known.id = 0;
+  r.known.candidates.clear();
+  r.known.candidates.push_back(only);
+  r.named = {.address = {.family = only.destination.family}, .port = 0};
+  const race_timing at_once{.attempt_delay = attempt_floor, .minimum_delay = attempt_floor};
+  r.delay = at_once.delay();
+  r.machine = race(at_once);
+  r.swap = true;
+  const std::uint32_t mark = HAPPY_SWAP_MARK;
+  return read_socket(r.fd, SOL_SOCKET, SO_MARK, r.original.early.mark) &&
+         real->setsockopt(r.fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark) == 0;
 }
 
 // The worker takes over: at once (`from` = now) or when the time has come.
@@ -147,7 +166,7 @@ bool hand_to_worker(core& c, pending_race& r, const happy_connect& call, time_po
 // The first CONNECT, with the delay on the caller's own clock or on the worker's.
 happy_step start(core& c, pending_race& r, happy_connect& call, time_point now) {
   advance_to_named(c, r, now);
-  const time_point delay_over = now + c.timing.delay();
+  const time_point delay_over = now + r.delay;
   if (!is_zero(r.program_timeout)) {
     r.program_deadline = now + std::chrono::seconds(r.program_timeout.tv_sec) +
                          std::chrono::microseconds(r.program_timeout.tv_usec);
@@ -156,7 +175,7 @@ happy_step start(core& c, pending_race& r, happy_connect& call, time_point now) 
   call.stage = stage_untimed;
   if (alone && r.program_deadline <= delay_over) return HAPPY_STEP_CONNECT;  // no time for another attempt
   if (alone && installed_handlers() != handlers::mixed &&
-      set_send_timeout(r.fd, to_timeval(c.timing.delay()))) {
+      set_send_timeout(r.fd, to_timeval(r.delay))) {
     r.borrowed_timeout = true;
     r.active_from = delay_over;
     call.stage = stage_timed;
@@ -180,9 +199,18 @@ happy_step leave(core& c, pending_race& r, happy_connect& call, int error, const
   return give(call, -1, error == EALREADY ? EINPROGRESS : error);
 }
 
+// What the program is told if it does not get a winner.
+int named_error(const pending_race& r) {
+  for (const failure& f : r.failures) {
+    if (f.where == r.named || r.swap) return f.error;
+  }
+  return ETIMEDOUT;  // it was still waiting
+}
+
 // Another endpoint has won: its socket is to be put behind the program's fd, if that still is the
 // socket that the race began with.
-happy_step take(core& c, pending_race& r, happy_connect& call, int error) {
+happy_step take(core& c, pending_race& r, happy_connect& call) {
+  const int error = named_error(r);
   if (socket_cookie(r.fd) != r.cookie) return leave(c, r, call, error, "the program closed the fd");
   if (!r.winner_socket.is_ours()) return leave(c, r, call, error, "the program closed the winner");
   const int flags = real->fcntl(r.fd, F_GETFD);
@@ -190,13 +218,6 @@ happy_step take(core& c, pending_race& r, happy_connect& call, int error) {
   call.take_flags = flags >= 0 && (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
   call.error = error;
   return HAPPY_STEP_TAKE;
-}
-
-int named_error(const pending_race& r) {
-  for (const failure& f : r.failures) {
-    if (f.where == r.named) return f.error;
-  }
-  return ETIMEDOUT;
 }
 
 happy_step wait(pending_race& r, happy_connect& call, time_point now) {
@@ -216,7 +237,7 @@ happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, in
   service_lookups(c, now);
   refresh_plan(c, r);
   advance(c, r, now);
-  if (r.won) return take(c, r, call, error);
+  if (r.won) return take(c, r, call);
   if (r.lost) return settle(c, r, call, -1, error);
   if (!hand_to_worker(c, r, call, now)) return leave(c, r, call, error, "no worker");
   return wait(r, call, now);
@@ -258,7 +279,8 @@ happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int err
 
 happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
   restore_send_timeout(r);
-  if (r.won) return take(c, r, call, error);
+  if (r.won) return take(c, r, call);
+  if (r.lost) return settle(c, r, call, -1, named_error(r));
   if (ran_out(error)) return leave(c, r, call, error, "the program's own timeout");
   if (error == EINTR) return leave(c, r, call, error, "interrupted");
   return go_on_without_named(c, r, call, error, now);
@@ -283,6 +305,14 @@ happy_step connect_begin(core& c, happy_connect& call) {
     return pass(call, named, reason);
   };
   describe(c, *r, call, named, thread, now);
+  const bool swap = (c.host.settings->force & HAPPY_FORCE_SWAP) != 0;
+  if (swap) {
+    if (const char* reason = judge_socket(*r)) return give_up(reason);
+    if (!describe_swap(*r)) return give_up("no mark can be set");
+    call.record = r->index;
+    call.generation = r->generation;
+    return start(c, *r, call, now);
+  }
   if (!c.intents.find(named.address, thread, now, r->known)) return give_up("address of no lookup");
   r->lookup = lookup_is_open(c, r->known.id) ? r->known.id : 0;
   const int known_error = c.intents.take_failure(named, thread, now);
@@ -304,7 +334,7 @@ happy_step connect_returned(core& c, happy_connect& call, int result, int error)
   const time_point now = clock_now();
   if (result == 0) {
     restore_send_timeout(*r);
-    if (r->published && r->won) return take(c, *r, call, ECONNABORTED);  // the original is shut down
+    if (r->published && r->won) return take(c, *r, call);  // the original is shut down
     connect_named(c, *r, now);
     return settle(c, *r, call, 0, 0);
   }
@@ -321,7 +351,7 @@ happy_step connect_woken(core& c, happy_connect& call, int error) {
   pending_race* r = c.races.find(call.record, call.generation);
   if (r == nullptr) return give(call, -1, ETIMEDOUT);
   const int first_error = named_error(*r);
-  if (r->won) return take(c, *r, call, first_error);
+  if (r->won) return take(c, *r, call);
   if (r->lost) return settle(c, *r, call, -1, first_error);
   if (error == EINTR) return leave(c, *r, call, EINTR, "interrupted");
   if (error == ETIMEDOUT) return leave(c, *r, call, first_error, "the program's own timeout");

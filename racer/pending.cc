@@ -11,6 +11,7 @@ void reset(pending_race& r) {
   r.borrowed_timeout = false;
   r.word.store(race_open, std::memory_order_relaxed);
   r.lookup = 0;
+  r.swap = false;
   r.known.candidates.clear();
   r.failures.clear();
   r.armed = r.active = false;

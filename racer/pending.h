@@ -42,7 +42,10 @@ struct pending_race {
   std::atomic<std::uint32_t> word{race_open};
 
   // What it meant.
-  endpoint named;
+  endpoint named;       // what the program's own attempt stands for in the state machine
+  std::uint16_t port = 0;
+  duration delay{};     // between its own attempt and the first hidden one
+  bool swap = false;    // HAPPY_FORCE=swap: a hidden attempt goes to the very address that it named
   std::uint64_t lookup = 0;  // whose late answers may join; 0: none
   known_destination known;
   race machine{race_timing{}};

@@ -40,6 +40,14 @@ void record_failure(pending_race& r, const endpoint& where, int error) {
   trace_failure(r, where, error);
 }
 
+void fail_hidden(pending_race& r, const endpoint& where, int error, bool reached_network, time_point now) {
+  record_failure(r, where, error);
+  r.machine.handle(
+      {.what = race_event::kind::failed, .where = where, .reached_network = reached_network}, now);
+  // The address that the program named has failed: its own attempt, which goes nowhere, must not wait on.
+  if (r.swap) r.machine.handle({.what = race_event::kind::failed, .where = r.named}, now);
+}
+
 void start_hidden(pending_race& r, const endpoint& where, time_point now) {
   trace_race_endpoint("attempt", r, where);
   started_attempt started = start_attempt(r.original, where);
@@ -48,11 +56,7 @@ void start_hidden(pending_race& r, const endpoint& where, time_point now) {
     if (started.error == 0) r.machine.handle({.what = race_event::kind::connected, .where = where}, now);
     return;
   }
-  record_failure(r, where, started.error);
-  r.machine.handle({.what = race_event::kind::failed,
-                    .where = where,
-                    .reached_network = started.reached_network},
-                   now);
+  fail_hidden(r, where, started.error, started.reached_network, now);
 }
 
 void win(pending_race& r, const endpoint& where, time_point now) {
@@ -83,7 +87,7 @@ void refresh_plan(core& c, pending_race& r) {
   const privacy least = named_privacy(r);
   endpoint_list sorted;
   for (const candidate& known : r.known.candidates) {
-    if (is_allowed(known, r, least)) sorted.push_back({known.destination, r.named.port});
+    if (is_allowed(known, r, least)) sorted.push_back({known.destination, r.port});
   }
   r.machine.set_plan(plan({sorted.begin(), sorted.size()}, r.named, c.timing.preferred_family_count),
                      !lookup_is_open(c, r.lookup));
@@ -137,9 +141,8 @@ void report_attempt(pending_race& r, int fd, time_point now) {
       r.machine.handle({.what = race_event::kind::connected, .where = where}, now);
       return;
     case attempt_state::failed:
-      record_failure(r, where, report.error);
       r.attempts.erase(a);
-      r.machine.handle({.what = race_event::kind::failed, .where = where}, now);
+      fail_hidden(r, where, report.error, true, now);
       return;
   }
 }
@@ -163,7 +166,7 @@ void connect_named(core& c, pending_race& r, time_point now) {
 
 void keep_failures(core& c, pending_race& r, time_point now) {
   intent* meant = c.intents.by_id(r.known.id);
-  if (meant == nullptr) return;
+  if (meant == nullptr || r.swap) return;
   meant->failures.clear();
   for (const failure& f : r.failures) {
     if (f.where != r.named) meant->failures.push_back(f);  // the caller is told that one now
@@ -177,7 +180,7 @@ bool publish(pending_race& r) {
   r.published = true;
   wake_caller(r);
   // A caller inside connect() comes back from it at once.
-  if (r.won && r.original_dup.is_ours()) real->shutdown(r.original_dup.get(), SHUT_RDWR);
+  if ((r.won || r.swap) && r.original_dup.is_ours()) real->shutdown(r.original_dup.get(), SHUT_RDWR);
   return true;
 }
 

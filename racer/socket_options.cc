@@ -163,6 +163,7 @@ void copy_early(int attempt, const early_options& early) {
   if (early.maximum_segment != 0 && early.maximum_segment != default_maximum_segment) {
     real->setsockopt(attempt, IPPROTO_TCP, TCP_MAXSEG, &early.maximum_segment, sizeof(int));
   }
+  if (early.mark >= 0) real->setsockopt(attempt, SOL_SOCKET, SO_MARK, &early.mark, sizeof early.mark);
   if (early.send_timeout.tv_sec != 0 || early.send_timeout.tv_usec != 0) {
     real->setsockopt(attempt, SOL_SOCKET, SO_SNDTIMEO, &early.send_timeout, sizeof early.send_timeout);
   }

@@ -8,6 +8,7 @@ namespace happy {
 // What only the time before connect() shows of the program's socket.
 struct early_options {
   int maximum_segment = 0;  // TCP_MAXSEG as read then; later the kernel shows the path's
+  int mark = -1;            // SO_MARK as the program set it, if the race has changed it since
   timeval send_timeout{};   // SO_SNDTIMEO as the program set it; the race may borrow the option
 };
 

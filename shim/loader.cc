@@ -102,7 +102,12 @@ bool start(void* library) {
 }
 
 bool load() {
-  if (!find_all_functions()) return false;
+  const std::uint32_t force = process_environment().settings.force;
+  if (!find_all_functions(force)) return false;
+  if ((force & HAPPY_FORCE_FAIL_ENGINE) != 0) {
+    trace_note("engine_refused", "HAPPY_FORCE=fail:engine");
+    return false;
+  }
   const char* why = nullptr;
   const int fd = open_trusted_engine(why);
   if (fd < 0) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "shim/base/real_functions.h"
+#include "shim/forced.h"
 
 namespace happy {
 namespace {
@@ -24,8 +25,9 @@ bool find_hooked_functions() {
   return complete;
 }
 
-bool find_all_functions() {
-  return find(table.freeaddrinfo, "freeaddrinfo") && find(table.socket, "socket") &&
+bool find_all_functions(std::uint32_t force) {
+  const bool complete =
+         find(table.freeaddrinfo, "freeaddrinfo") && find(table.socket, "socket") &&
          find(table.bind, "bind") && find(table.shutdown, "shutdown") &&
          find(table.close, "close") && find(table.dup3, "dup3") && find(table.fcntl, "fcntl") &&
          find(table.getsockopt, "getsockopt") && find(table.setsockopt, "setsockopt") &&
@@ -35,6 +37,8 @@ bool find_all_functions() {
          find(table.writev, "writev") && find(table.recvfrom, "recvfrom") &&
          find(table.sigaction, "sigaction") && find(table.pthread_create, "pthread_create") &&
          find(table.clock_gettime, "clock_gettime");
+  if (complete && force != 0) force_failures(table, force);
+  return complete;
 }
 
 }  // namespace happy

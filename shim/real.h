@@ -1,6 +1,8 @@
 // The shim's table of real functions (see abi.h).
 #pragma once
 
+#include <cstdint>
+
 #include "shim/abi.h"
 
 namespace happy {
@@ -11,7 +13,7 @@ namespace happy {
 bool find_hooked_functions();
 
 // Finds all the others. Called before the engine is loaded, in getaddrinfo(), where allocating is
-// allowed. Returns false if one is missing.
-bool find_all_functions();
+// allowed. Returns false if one is missing. `force`: HAPPY_FORCE_* bits.
+bool find_all_functions(std::uint32_t force);
 
 }  // namespace happy
