@@ -82,8 +82,8 @@ int main(int argc, char** argv) {
   uint64_t seed = strtoull(argv[4], NULL, 10);
   name = argv[5];
   port = argv[6];
-  if (strcmp(where, "getaddrinfo")) list = look_up(name, port);
   struct footprint before = footprint();
+  if (strcmp(where, "getaddrinfo")) list = look_up(name, port);
   for (int done = 0; done < count; done += at_once) one_round(at_once, &seed);
   printf("cancelled %d\nlate %d\n", cancelled, late);
   printf("cleanups_balance %d\n", strcmp(where, "getaddrinfo") ? cleaned >= count : cleaned == 0);

@@ -13,6 +13,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
+// Line by line, so that what a victim said before it hung is seen, and no child of fork() says it again.
+__attribute__((constructor)) static inline void print_by_lines(void) { setvbuf(stdout, NULL, _IOLBF, 0); }
+
 static inline double now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -42,6 +45,16 @@ struct footprint {
 
 static inline struct footprint footprint(void) { return (struct footprint){open_fds(), threads()}; }
 
+// Names what is open, one line each.
+static inline void print_fds(void) {
+  for (int fd = 0; fd < 1024; ++fd) {
+    char path[32], target[256];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    if (length >= 0) printf("fd_%d %.*s\n", fd, (int)length, target);
+  }
+}
+
 // What is left more than `before`, once what is only waiting for something has gone.
 static inline void print_leftovers(struct footprint before) {
   struct footprint now = footprint();
@@ -51,6 +64,7 @@ static inline void print_leftovers(struct footprint before) {
   }
   printf("fds_more %d\nthreads_more %d\n", now.fds - before.fds, now.threads - before.threads);
   printf("blocked_signals %s\n", blocked_signals());
+  if (now.fds > before.fds) print_fds();
 }
 
 // Everything about a socket that can be read without changing it.
