@@ -20,7 +20,9 @@ std::uint64_t read_u64(int fd, int name) {
 }
 
 // The program may have moved between network namespaces since it made its socket.
-bool same_network(int a, int b) { return read_u64(a, so_netns_cookie) == read_u64(b, so_netns_cookie); }
+bool same_network(int a, int b) {
+  return read_u64(a, so_netns_cookie) == read_u64(b, so_netns_cookie);
+}
 
 bool bind_like(const original_socket& original, int fd) {
   if (!original.bound) return true;
@@ -30,7 +32,9 @@ bool bind_like(const original_socket& original, int fd) {
   return real->bind(fd, local.get(), local.length) == 0;
 }
 
-started_attempt refused(int error) { return {.socket = {}, .error = error, .reached_network = false}; }
+started_attempt refused(int error) {
+  return {.socket = {}, .error = error, .reached_network = false};
+}
 
 }  // namespace
 
@@ -41,7 +45,8 @@ started_attempt start_attempt(const original_socket& original, const endpoint& t
   if (!made.ok()) return refused(made.error());
   const int fd = made.value().get();
   if (!same_network(original.fd, fd)) return refused(ENETUNREACH);
-  if (!copy_options(original.fd, original.socket_family, fd, f, original.early)) return refused(EPERM);
+  if (!copy_options(original.fd, original.socket_family, fd, f, original.early))
+    return refused(EPERM);
   if (!bind_like(original, fd)) return refused(errno);
   want_soft_errors(fd, f);
 

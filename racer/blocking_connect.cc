@@ -75,7 +75,8 @@ bool is_blocking_stream(int fd) {
 // Whether an earlier call of this thread will still come back: only if the present one runs in a signal
 // handler on top of it.
 bool may_come_back(const pending_race& earlier, const happy_connect& call) {
-  if (socket_cookie(earlier.fd) != earlier.cookie) return false;  // nobody closes a socket in mid-call
+  if (socket_cookie(earlier.fd) != earlier.cookie)
+    return false;  // nobody closes a socket in mid-call
   return is_below(&call, earlier.frame);
 }
 
@@ -91,14 +92,16 @@ void drop_abandoned(core& c, const happy_connect& call, pid_t thread) {
 // Why this socket's connect() is left alone; nullptr: it can be raced. Fills in what is read.
 const char* judge_socket(pending_race& r) {
   int type = 0;
-  if (!read_socket(r.fd, SOL_SOCKET, SO_TYPE, type) || type != SOCK_STREAM) return "not a stream socket";
+  if (!read_socket(r.fd, SOL_SOCKET, SO_TYPE, type) || type != SOCK_STREAM)
+    return "not a stream socket";
   int& protocol = r.original.protocol;
   if (!read_socket(r.fd, SOL_SOCKET, SO_PROTOCOL, protocol)) return "not a socket";
   if (protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) return "not TCP";
   int domain = 0;
   if (!read_socket(r.fd, SOL_SOCKET, SO_DOMAIN, domain)) return "not a socket";
   r.original.socket_family = domain == AF_INET ? family::ipv4 : family::ipv6;
-  if (r.original.socket_family != r.named.address.family) return "address and socket of two families";
+  if (r.original.socket_family != r.named.address.family)
+    return "address and socket of two families";
   const int flags = real->fcntl(r.fd, F_GETFL);
   if (flags < 0 || (flags & O_NONBLOCK) != 0) return "non-blocking";
 
@@ -126,8 +129,8 @@ bool is_single(core& c, const pending_race& r) {
   return r.known.candidates.size() == 1;
 }
 
-void describe(core& c, pending_race& r, const happy_connect& call, const endpoint& named, pid_t thread,
-              time_point now) {
+void describe(core& c, pending_race& r, const happy_connect& call, const endpoint& named,
+              pid_t thread, time_point now) {
   r.id = ++c.last_id;
   r.fd = call.fd;
   r.thread = thread;
@@ -173,7 +176,8 @@ happy_step start(core& c, pending_race& r, happy_connect& call, time_point now) 
   }
   const bool alone = call.single_threaded != 0;
   call.stage = stage_untimed;
-  if (alone && r.program_deadline <= delay_over) return HAPPY_STEP_CONNECT;  // no time for another attempt
+  if (alone && r.program_deadline <= delay_over)
+    return HAPPY_STEP_CONNECT;  // no time for another attempt
   if (alone && installed_handlers() != handlers::mixed &&
       set_send_timeout(r.fd, to_timeval(r.delay))) {
     r.borrowed_timeout = true;
@@ -223,12 +227,15 @@ happy_step take(core& c, pending_race& r, happy_connect& call) {
 happy_step wait(pending_race& r, happy_connect& call, time_point now) {
   call.word = reinterpret_cast<const std::uint32_t*>(&r.word);
   call.word_value = race_open;
-  call.wait_ns = r.program_deadline == never ? -1 : std::max<std::int64_t>((r.program_deadline - now).count(), 0);
+  call.wait_ns = r.program_deadline == never
+                     ? -1
+                     : std::max<std::int64_t>((r.program_deadline - now).count(), 0);
   return HAPPY_STEP_WAIT;
 }
 
 // The program's own attempt has failed: the others, if any, go on without it.
-happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
+happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, int error,
+                               time_point now) {
   fail_named(r, error, now);
   if (!r.active) {
     if (!adopt_original(r)) return leave(c, r, call, error, "the socket cannot be copied");
@@ -267,17 +274,20 @@ happy_step resume(core& c, pending_race& r, happy_connect& call, time_point now)
 
 bool ran_out(int error) { return error == EINPROGRESS || error == EALREADY; }
 
-happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
+happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int error,
+                          time_point now) {
   restore_send_timeout(r);
   if (ran_out(error)) return open_the_race(c, r, call, now);
-  if (error == EINTR && r.program_deadline == never && installed_handlers() == handlers::restarting) {
+  if (error == EINTR && r.program_deadline == never &&
+      installed_handlers() == handlers::restarting) {
     return resume(c, r, call, now);
   }
   if (error == EINTR) return leave(c, r, call, error, "interrupted");
   return go_on_without_named(c, r, call, error, now);
 }
 
-happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
+happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int error,
+                            time_point now) {
   restore_send_timeout(r);
   if (r.won) return take(c, r, call);
   if (r.lost) return settle(c, r, call, -1, named_error(r));

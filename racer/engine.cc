@@ -66,7 +66,8 @@ happy_step begin_hook(happy_connect* call) {
 happy_step returned_hook(happy_connect* call, int result, int error) {
   call->result = result;
   call->error = error;
-  return guarded(HAPPY_STEP_RESULT, [&] { return connect_returned(the_core(), *call, result, error); });
+  return guarded(HAPPY_STEP_RESULT,
+                 [&] { return connect_returned(the_core(), *call, result, error); });
 }
 
 happy_step woken_hook(happy_connect* call, int error) {
@@ -74,7 +75,8 @@ happy_step woken_hook(happy_connect* call, int error) {
 }
 
 happy_step taken_hook(happy_connect* call, int result, int error) {
-  return guarded(HAPPY_STEP_RESULT, [&] { return connect_taken(the_core(), *call, result, error); });
+  return guarded(HAPPY_STEP_RESULT,
+                 [&] { return connect_taken(the_core(), *call, result, error); });
 }
 
 void left_hook(happy_connect* call) {
@@ -95,7 +97,8 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
   if (host->abi_version != HAPPY_ABI_VERSION) return EINVAL;
   real = host->real;
   set_trace_host(host);
-  engine_core = guarded<>(static_cast<core*>(nullptr), [&] { return new (core_storage) core(*host); });
+  engine_core =
+      guarded<>(static_cast<core*>(nullptr), [&] { return new (core_storage) core(*host); });
   if (engine_core == nullptr) return ENOMEM;
   // The engine is never unloaded and nothing of it is destroyed: hooks simply stop using it.
   if (std::atexit(at_exit) != 0) return ENOMEM;

@@ -34,27 +34,27 @@ struct pending_race {
   int fd = -1;
   std::uint64_t cookie = 0;  // of the socket behind `fd` when the race began
   pid_t thread = 0;
-  const void* frame = nullptr;   // where the caller's stack stood
-  timeval program_timeout{};     // SO_SNDTIMEO as the program set it
+  const void* frame = nullptr;  // where the caller's stack stood
+  timeval program_timeout{};    // SO_SNDTIMEO as the program set it
   time_point program_deadline = never;
   time_point began{};
   bool borrowed_timeout = false;  // SO_SNDTIMEO carries the delay at the moment
   std::atomic<std::uint32_t> word{race_open};
 
   // What it meant.
-  endpoint named;       // what the program's own attempt stands for in the state machine
+  endpoint named;  // what the program's own attempt stands for in the state machine
   std::uint16_t port = 0;
-  duration delay{};     // between its own attempt and the first hidden one
-  bool swap = false;    // HAPPY_FORCE=swap: a hidden attempt goes to the very address that it named
+  duration delay{};   // between its own attempt and the first hidden one
+  bool swap = false;  // HAPPY_FORCE=swap: a hidden attempt goes to the very address that it named
   std::uint64_t lookup = 0;  // whose late answers may join; 0: none
   known_destination known;
   race machine{race_timing{}};
   bounded_vector<failure, max_candidates> failures;
 
   // The hidden side.
-  bool armed = false;             // the worker watches the time
-  bool active = false;            // hidden attempts may be made
-  time_point active_from = never; // an armed race becomes active then
+  bool armed = false;              // the worker watches the time
+  bool active = false;             // hidden attempts may be made
+  time_point active_from = never;  // an armed race becomes active then
   original_socket original;
   guarded_socket original_dup;  // keeps original.fd
   std::vector<hidden_attempt> attempts;

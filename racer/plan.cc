@@ -35,7 +35,8 @@ class family_queue {
 
 }  // namespace
 
-endpoint_list plan(std::span<const endpoint> sorted, const endpoint& named, int preferred_family_count) {
+endpoint_list plan(std::span<const endpoint> sorted, const endpoint& named,
+                   int preferred_family_count) {
   family_queue same(sorted, named.address.family, named);
   family_queue others(sorted, other(named.address.family), named);
   endpoint_list result;

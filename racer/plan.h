@@ -15,6 +15,7 @@ using endpoint_list = bounded_vector<endpoint, max_candidates>;
 // `named` need not be in `sorted`.
 //
 // Spec:     hev3 Sorting Destination Endpoints Within Groups; SORT-6, SORT-7
-endpoint_list plan(std::span<const endpoint> sorted, const endpoint& named, int preferred_family_count);
+endpoint_list plan(std::span<const endpoint> sorted, const endpoint& named,
+                   int preferred_family_count);
 
 }  // namespace happy

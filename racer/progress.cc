@@ -40,7 +40,8 @@ void record_failure(pending_race& r, const endpoint& where, int error) {
   trace_failure(r, where, error);
 }
 
-void fail_hidden(pending_race& r, const endpoint& where, int error, bool reached_network, time_point now) {
+void fail_hidden(pending_race& r, const endpoint& where, int error, bool reached_network,
+                 time_point now) {
   record_failure(r, where, error);
   r.machine.handle(
       {.what = race_event::kind::failed, .where = where, .reached_network = reached_network}, now);
@@ -53,7 +54,8 @@ void start_hidden(pending_race& r, const endpoint& where, time_point now) {
   started_attempt started = start_attempt(r.original, where);
   if (started.error == 0 || started.error == EINPROGRESS) {
     r.attempts.push_back({where, std::move(started.socket)});
-    if (started.error == 0) r.machine.handle({.what = race_event::kind::connected, .where = where}, now);
+    if (started.error == 0)
+      r.machine.handle({.what = race_event::kind::connected, .where = where}, now);
     return;
   }
   fail_hidden(r, where, started.error, started.reached_network, now);
@@ -65,7 +67,8 @@ void win(pending_race& r, const endpoint& where, time_point now) {
   if (a == r.attempts.end()) return;  // the program's own attempt: its caller knows
   r.winner = where;
   r.winner_socket = std::move(a->socket);
-  copy_file_state(r.original.fd, r.original.socket_family, r.winner_socket.get(), where.address.family);
+  copy_file_state(r.original.fd, r.original.socket_family, r.winner_socket.get(),
+                  where.address.family);
   r.won = true;
   r.won_at = now;
   trace_race_endpoint("winner", r, where);
@@ -89,8 +92,9 @@ void refresh_plan(core& c, pending_race& r) {
   for (const candidate& known : r.known.candidates) {
     if (is_allowed(known, r, least)) sorted.push_back({known.destination, r.port});
   }
-  r.machine.set_plan(plan({sorted.begin(), sorted.size()}, r.named, c.timing.preferred_family_count),
-                     !lookup_is_open(c, r.lookup));
+  r.machine.set_plan(
+      plan({sorted.begin(), sorted.size()}, r.named, c.timing.preferred_family_count),
+      !lookup_is_open(c, r.lookup));
 }
 
 bool adopt_original(pending_race& r) {
@@ -180,7 +184,8 @@ bool publish(pending_race& r) {
   r.published = true;
   wake_caller(r);
   // A caller inside connect() comes back from it at once.
-  if ((r.won || r.swap) && r.original_dup.is_ours()) real->shutdown(r.original_dup.get(), SHUT_RDWR);
+  if ((r.won || r.swap) && r.original_dup.is_ours())
+    real->shutdown(r.original_dup.get(), SHUT_RDWR);
   return true;
 }
 

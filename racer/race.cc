@@ -24,9 +24,7 @@ void race::handle(const race_event& event, time_point now) {
       if (!event.reached_network && a == &attempts_.back()) floor_ = time_point::min();
       next_start_ = std::min(next_start_, now);
       return;
-    case race_event::kind::troubled:
-      next_start_ = std::min(next_start_, now);
-      return;
+    case race_event::kind::troubled: next_start_ = std::min(next_start_, now); return;
   }
 }
 

@@ -112,7 +112,8 @@ struct option_value {
   bool known = false;
 
   friend bool operator==(const option_value& a, const option_value& b) {
-    return a.known == b.known && a.length == b.length && std::memcmp(a.bytes, b.bytes, a.length) == 0;
+    return a.known == b.known && a.length == b.length &&
+           std::memcmp(a.bytes, b.bytes, a.length) == 0;
   }
 };
 
@@ -163,21 +164,25 @@ void copy_early(int attempt, const early_options& early) {
   if (early.maximum_segment != 0 && early.maximum_segment != default_maximum_segment) {
     real->setsockopt(attempt, IPPROTO_TCP, TCP_MAXSEG, &early.maximum_segment, sizeof(int));
   }
-  if (early.mark >= 0) real->setsockopt(attempt, SOL_SOCKET, SO_MARK, &early.mark, sizeof early.mark);
+  if (early.mark >= 0)
+    real->setsockopt(attempt, SOL_SOCKET, SO_MARK, &early.mark, sizeof early.mark);
   if (early.send_timeout.tv_sec != 0 || early.send_timeout.tv_usec != 0) {
-    real->setsockopt(attempt, SOL_SOCKET, SO_SNDTIMEO, &early.send_timeout, sizeof early.send_timeout);
+    real->setsockopt(attempt, SOL_SOCKET, SO_SNDTIMEO, &early.send_timeout,
+                     sizeof early.send_timeout);
   }
 }
 
 option_name error_queue_option(family f) {
-  return f == family::ipv4 ? option_name{IPPROTO_IP, IP_RECVERR} : option_name{IPPROTO_IPV6, IPV6_RECVERR};
+  return f == family::ipv4 ? option_name{IPPROTO_IP, IP_RECVERR}
+                           : option_name{IPPROTO_IPV6, IPV6_RECVERR};
 }
 
 }  // namespace
 
 bool has_uncopyable_options(int fd, family socket_family) {
   socklen_t filter_length = 0;
-  if (real->getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, nullptr, &filter_length) == 0 && filter_length > 0) {
+  if (real->getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, nullptr, &filter_length) == 0 &&
+      filter_length > 0) {
     return true;
   }
   if (read_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT) != 0) return true;
@@ -194,7 +199,8 @@ bool copy_options(int original, family original_family, int attempt, family atte
   unique_fd fresh(real->socket(to_af(original_family), SOCK_STREAM | SOCK_CLOEXEC, protocol));
   if (!fresh.valid()) return false;
   for (const option& o : options) {
-    if (!copy_option(o, original, fresh.get(), original_family, attempt, attempt_family)) return false;
+    if (!copy_option(o, original, fresh.get(), original_family, attempt, attempt_family))
+      return false;
   }
   copy_early(attempt, early);
   return true;

@@ -46,7 +46,7 @@ class worker {
   std::atomic<pid_t> thread_{0};  // its number until the kernel has taken it back
   bool leave_at_once_ = false;    // the process had one thread before this one
   time_point idle_since_ = never;
-  unique_fd wake_;                // eventfd
+  unique_fd wake_;  // eventfd
 };
 
 }  // namespace happy

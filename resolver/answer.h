@@ -12,8 +12,12 @@ namespace happy {
 
 enum class record_type : std::uint16_t { a = 1, aaaa = 28 };
 
-constexpr record_type record_for(family f) { return f == family::ipv4 ? record_type::a : record_type::aaaa; }
-constexpr family family_of(record_type t) { return t == record_type::a ? family::ipv4 : family::ipv6; }
+constexpr record_type record_for(family f) {
+  return f == family::ipv4 ? record_type::a : record_type::aaaa;
+}
+constexpr family family_of(record_type t) {
+  return t == record_type::a ? family::ipv4 : family::ipv6;
+}
 
 // ANSWER-5: everything but `positive` is a negative answer; which one decides the error code if all are.
 enum class answer_kind : std::uint8_t {

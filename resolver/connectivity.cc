@@ -25,7 +25,8 @@ bool reaches(source_probe& probe, const address& far) {
 
 bool is_loopback(const sockaddr* a) {
   endpoint where;
-  if (!from_sockaddr(a, a->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6), where)) {
+  if (!from_sockaddr(a, a->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6),
+                     where)) {
     return true;
   }
   return privacy_of(where.address) == privacy::own_host;

@@ -6,7 +6,8 @@ namespace happy {
 namespace {
 
 bool holds(const std::vector<candidate>& list, const address& a) {
-  return std::any_of(list.begin(), list.end(), [&](const candidate& c) { return c.destination == a; });
+  return std::any_of(list.begin(), list.end(),
+                     [&](const candidate& c) { return c.destination == a; });
 }
 
 bool is_fresh(const intent& i, time_point now) { return now - i.made <= intent_lifetime; }
@@ -32,7 +33,8 @@ void intent_table::add(intent made) {
   intents_.push_back(std::move(made));
 }
 
-bool intent_table::find(const address& a, pid_t thread, time_point now, known_destination& out) const {
+bool intent_table::find(const address& a, pid_t thread, time_point now,
+                        known_destination& out) const {
   bool found = false;
   for (auto i = intents_.rbegin(); i != intents_.rend(); ++i) {
     if (!is_fresh(*i, now)) break;  // all before it are older
@@ -52,7 +54,8 @@ bool intent_table::find(const address& a, pid_t thread, time_point now, known_de
 }
 
 intent* intent_table::by_id(std::uint64_t id) {
-  const auto i = std::find_if(intents_.begin(), intents_.end(), [&](const intent& x) { return x.id == id; });
+  const auto i =
+      std::find_if(intents_.begin(), intents_.end(), [&](const intent& x) { return x.id == id; });
   return i == intents_.end() ? nullptr : &*i;
 }
 

@@ -56,7 +56,8 @@ struct intent {
 
 // What connect() can know of the address it was given.
 struct known_destination {
-  std::uint64_t id = 0;  // the lookup whose late answers may join; 0: several lookups share the address
+  std::uint64_t id =
+      0;  // the lookup whose late answers may join; 0: several lookups share the address
   bounded_vector<candidate, max_candidates> candidates;
 };
 

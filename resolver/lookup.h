@@ -38,7 +38,9 @@ class lookup {
   std::uint64_t id() const { return id_; }
 
  private:
-  std::optional<dns_query>& of(record_type type) { return queries_[type == record_type::aaaa ? 0 : 1]; }
+  std::optional<dns_query>& of(record_type type) {
+    return queries_[type == record_type::aaaa ? 0 : 1];
+  }
   void send(record_type type, time_point now);
   bool absorb(time_point now);
 

@@ -35,7 +35,8 @@ resolution::action resolution::poll(time_point now) {
   move_on reason{};
   if (finished_by(reason, now)) return {.what = action::kind::finished, .reason = reason};
 
-  return {.what = action::kind::wait, .until = std::min(settings_.deadline, addresses_wait_until())};
+  return {.what = action::kind::wait,
+          .until = std::min(settings_.deadline, addresses_wait_until())};
 }
 
 // How long a resolution that has addresses waits for more.

@@ -32,11 +32,11 @@ class resolution {
   struct settings {
     bool ipv4 = true;  // which families to ask for; at least one
     bool ipv6 = true;
-    family preferred = family::ipv6;         // ANSWER-7
-    duration delay = milliseconds(50);       // Resolution Delay
+    family preferred = family::ipv6;    // ANSWER-7
+    duration delay = milliseconds(50);  // Resolution Delay
     duration companion_delay = default_companion_delay;
-    bool complete = false;                   // wait for every answer, as glibc does
-    time_point deadline = never;             // of the whole resolution
+    bool complete = false;        // wait for every answer, as glibc does
+    time_point deadline = never;  // of the whole resolution
   };
 
   struct action {

@@ -33,7 +33,8 @@ bool flags_are_plain(const wish& w) {
 void trace_lookup(std::uint64_t id, const happy_question& question) {
   if (!trace_on()) return;
   json_line line = trace_line("lookup", id);
-  line.text("name", question.node).text("service", question.service != nullptr ? question.service : "");
+  line.text("name", question.node)
+      .text("service", question.service != nullptr ? question.service : "");
   emit(line);
 }
 
@@ -59,7 +60,8 @@ void trace_order(std::uint64_t id, const std::vector<candidate>& list) {
 }
 
 bool contains(const std::vector<candidate>& list, const address& a) {
-  return std::any_of(list.begin(), list.end(), [&](const candidate& c) { return c.destination == a; });
+  return std::any_of(list.begin(), list.end(),
+                     [&](const candidate& c) { return c.destination == a; });
 }
 
 // Probes the sources of what is new and sorts the whole.
@@ -73,7 +75,8 @@ void put_in_order(std::vector<candidate>& list, std::size_t first_new) {
 void append_addresses(std::vector<candidate>& list, const answer* a) {
   if (a == nullptr) return;
   for (const address& where : a->addresses) {
-    if (list.size() < max_candidates && !contains(list, where)) list.push_back({.destination = where});
+    if (list.size() < max_candidates && !contains(list, where))
+      list.push_back({.destination = where});
   }
 }
 
@@ -104,8 +107,8 @@ std::string canonical_name(const resolution& state, const name_plan& plan) {
   return plan.name;
 }
 
-resolution::settings settings_for(const wish& w, const name_plan& plan, const resolve_options& options,
-                                  time_point now) {
+resolution::settings settings_for(const wish& w, const name_plan& plan,
+                                  const resolve_options& options, time_point now) {
   resolution::settings s;
   s.ipv4 = w.af != AF_INET6;
   s.ipv6 = w.af != AF_INET;
@@ -155,7 +158,8 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   }
   auto form = make_template(question.service, question.hints);
   if (const int* code = std::get_if<int>(&form)) {
-    if (*code == EAI_SYSTEM || *code == EAI_MEMORY) return decline(id, question.node, "no template");
+    if (*code == EAI_SYSTEM || *code == EAI_MEMORY)
+      return decline(id, question.node, "no template");
     return resolved{.code = *code};
   }
   std::unique_ptr<name_resolution> r(new name_resolution);
@@ -189,13 +193,15 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   std::vector<address> addresses;
   for (const candidate& c : out.meant.candidates) addresses.push_back(c.destination);
   const std::string canonical = canonical_name(state, plan_);
-  out.list = build_addrinfo_list(addresses, form_, (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
+  out.list = build_addrinfo_list(addresses, form_,
+                                 (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) out.code = EAI_MEMORY;
   if (!state.all_answered()) out.open = std::move(lookup_);
   return out;
 }
 
-intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list, time_point now) {
+intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list,
+                 time_point now) {
   const wish w = read_hints(question.hints);
   intent meant = begin_intent(id, question.node, w.af, now);
   if (w.socktype != 0 && w.socktype != SOCK_STREAM) return meant;

@@ -15,7 +15,8 @@ namespace happy {
 
 struct resolve_options {
   duration resolution_delay = milliseconds(50);
-  bool complete = false;  // wait for every answer: the process compares addresses instead of connecting
+  bool complete =
+      false;  // wait for every answer: the process compares addresses instead of connecting
 };
 
 // Only glibc itself knows what it would answer.
@@ -64,7 +65,8 @@ class name_resolution {
 
 // The intent behind a list that the real getaddrinfo() gave; `candidates` is empty if it holds nothing
 // that TCP could connect to.
-intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list, time_point now);
+intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list,
+                 time_point now);
 
 // The same for gethostbyname(name).
 intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time_point now);

@@ -15,7 +15,8 @@ void set_trace_host(const happy_host* new_host) { host = new_host; }
 bool trace_on() { return host != nullptr && host->settings->trace != 0; }
 
 json_line trace_line(const char* event, std::uint64_t lookup) {
-  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(clock_now().time_since_epoch());
+  const auto us =
+      std::chrono::duration_cast<std::chrono::microseconds>(clock_now().time_since_epoch());
   json_line line(event, us.count(), raw_getpid(), raw_gettid());
   if (lookup != 0) line.number("lookup", static_cast<std::int64_t>(lookup));
   return line;

@@ -74,7 +74,7 @@ struct happy_settings {
 };
 
 /* HAPPY_FORCE: what tests of this library, and other people's suites under it, can force. */
-#define HAPPY_FORCE_SWAP 0x01u        /* every TCP connect is handed over; the first attempt is marked */
+#define HAPPY_FORCE_SWAP 0x01u /* every TCP connect is handed over; the first attempt is marked */
 #define HAPPY_FORCE_FAIL_THREAD 0x02u /* pthread_create() for the worker fails */
 #define HAPPY_FORCE_FAIL_PROC 0x04u   /* nothing under /proc can be read */
 #define HAPPY_FORCE_FAIL_EPOLL 0x08u  /* no epoll set can be made or changed */
@@ -125,8 +125,8 @@ struct happy_question {
 /* What the caller's thread of getaddrinfo() has to do next. As with connect(), only the shim blocks. */
 enum happy_lookup_step {
   HAPPY_LOOKUP_DECLINED, /* the engine cannot answer as libc would: call the real getaddrinfo() */
-  HAPPY_LOOKUP_POLL,     /* poll(fds, fd_count, timeout_ms), then lookup_continue(), whatever it said */
-  HAPPY_LOOKUP_DONE      /* return `code`, an EAI_* code; `list` is the answer if that is 0 */
+  HAPPY_LOOKUP_POLL, /* poll(fds, fd_count, timeout_ms), then lookup_continue(), whatever it said */
+  HAPPY_LOOKUP_DONE  /* return `code`, an EAI_* code; `list` is the answer if that is 0 */
 };
 
 /* One getaddrinfo(), on the caller's stack. The engine never keeps a pointer to it. */

@@ -15,7 +15,8 @@ constexpr knob all_knobs[] = {
     {"HAPPY_TRACE", knob_kind::path, "", 0, 0, 0, nullptr, "",
      "JSON lines of what was done and why; scripts/happy-timeline FILE shows them as text"},
     {"HAPPY_PARTIAL", knob_kind::number, "", 0, 1, 1, &happy_settings::partial, "",
-     "0: a lookup waits for both families, as libc's does, also where connecting could begin sooner"},
+     "0: a lookup waits for both families, as libc's does, also where connecting could begin "
+     "sooner"},
     {"HAPPY_RESOLUTION_DELAY_MS", knob_kind::number, "ms", 0, 10'000, 50,
      &happy_settings::resolution_delay_ms, "",
      "how long a lookup that has an address waits for the preferred family"},
@@ -33,9 +34,11 @@ constexpr knob all_knobs[] = {
      &happy_settings::preferred_address_family_count, "",
      "addresses of the first family tried before the first of the other"},
     {"HAPPY_LAST_RESORT_SYNTHESIS_DELAY_MS", knob_kind::number, "ms", 0, 60'000, 2000,
-     &happy_settings::last_resort_synthesis_delay_ms, "", "read, not used yet (IPv6-only networks)"},
+     &happy_settings::last_resort_synthesis_delay_ms, "",
+     "read, not used yet (IPv6-only networks)"},
     {"HAPPY_FORCE", knob_kind::words, "", 0, 0, 0, nullptr, "",
-     "for testing: swap hands every TCP connect over to a hidden attempt, fail:NAME lets NAME fail"},
+     "for testing: swap hands every TCP connect over to a hidden attempt, fail:NAME lets NAME "
+     "fail"},
 };
 
 constexpr force_word all_force_words[] = {

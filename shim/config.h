@@ -55,10 +55,11 @@ happy_settings default_settings();
 // What the environment asks for.
 struct environment {
   happy_settings settings;
-  const char* trace_target = nullptr;  // HAPPY_TRACE: a path, or "-" for standard error; nullptr: off
-  bool disabled = false;               // HAPPY_DISABLE=1
-  int refused = 0;                     // values that were not taken: the default holds instead
-  char first_refused[160] = {};        // "NAME=VALUE" of the first of them, cut off where it is longer
+  const char* trace_target =
+      nullptr;                   // HAPPY_TRACE: a path, or "-" for standard error; nullptr: off
+  bool disabled = false;         // HAPPY_DISABLE=1
+  int refused = 0;               // values that were not taken: the default holds instead
+  char first_refused[160] = {};  // "NAME=VALUE" of the first of them, cut off where it is longer
 };
 
 // Reads HAPPY_* from `variables` (as environ). Signal-safe; `trace_target` stays a pointer into them.

@@ -71,7 +71,8 @@ bool read_slot(const slot& from, happy_hint& out, endpoint& where, std::uint32_t
   std::atomic_thread_fence(std::memory_order_acquire);
   if (from.version.load(std::memory_order_relaxed) != before) return false;
 
-  if (copy_of.name[0] == 0 || std::memchr(copy_of.name, 0, sizeof copy_of.name) == nullptr) return false;
+  if (copy_of.name[0] == 0 || std::memchr(copy_of.name, 0, sizeof copy_of.name) == nullptr)
+    return false;
   if (copy_of.af != AF_UNSPEC && copy_of.af != AF_INET && copy_of.af != AF_INET6) return false;
   std::memcpy(out.name, copy_of.name, sizeof out.name);
   out.af = copy_of.af;
@@ -105,7 +106,8 @@ void prepare_hints() {
 void publish_hint(const happy_hint* hint) {
   hint_table* t = trusted_table();
   endpoint where;
-  if (t == nullptr || !from_sockaddr(reinterpret_cast<const sockaddr*>(&hint->to), sizeof hint->to, where)) {
+  if (t == nullptr ||
+      !from_sockaddr(reinterpret_cast<const sockaddr*>(&hint->to), sizeof hint->to, where)) {
     return;
   }
   const std::uint32_t age = t->age.fetch_add(1, std::memory_order_relaxed) + 1;

@@ -69,7 +69,8 @@ happy_step take_winner(const happy_engine* engine, happy_connect& call) {
 
 // Goes through the steps after the first until there is a result. A frame of its own, because
 // pthread_cleanup_push() is a setjmp().
-__attribute__((noinline)) void run(const happy_engine* engine, happy_connect& call, happy_step first) {
+__attribute__((noinline)) void run(const happy_engine* engine, happy_connect& call,
+                                   happy_step first) {
   volatile happy_step step = first;
   departure at_cancellation{engine, &call};
   pthread_cleanup_push(leave, &at_cancellation);
@@ -99,13 +100,15 @@ int race(const happy_engine* engine, happy_connect& call) {
 const happy_engine* engine_for(const sockaddr* to, socklen_t length) {
   const happy_engine* engine = loaded_engine();
   happy_hint ignored;
-  if (engine == nullptr && (process_environment().settings.force & HAPPY_FORCE_SWAP) != 0) return load_engine();
+  if (engine == nullptr && (process_environment().settings.force & HAPPY_FORCE_SWAP) != 0)
+    return load_engine();
   if (engine == nullptr && find_hint(to, length, &ignored) != 0) return load_engine();
   return engine;
 }
 
 int hook_connect(int fd, const sockaddr* to, socklen_t length) {
-  if (real == nullptr) return as_libc(raw_syscall(SYS_connect, fd, reinterpret_cast<long>(to), length));
+  if (real == nullptr)
+    return as_libc(raw_syscall(SYS_connect, fd, reinterpret_cast<long>(to), length));
   if (!hooks_live()) return real->connect(fd, to, length);
 
   const pass_reason reason = judge_connect(to, length);

@@ -18,7 +18,8 @@ constinit late_function<decltype(&::gethostbyname2_r)> real_gethostbyname2_r{"ge
 
 // `errno` and h_errno belong to the answer.
 void remember(const char* name, const hostent* answer) {
-  if (answer == nullptr || !hooks_live() || judge_lookup(name, nullptr) != pass_reason::none) return;
+  if (answer == nullptr || !hooks_live() || judge_lookup(name, nullptr) != pass_reason::none)
+    return;
   errno_saver keep;
   const int resolver_error = h_errno;
   const happy_engine* engine = foreign_process() ? nullptr : load_engine();
@@ -46,18 +47,19 @@ __attribute__((visibility("default"))) hostent* gethostbyname2(const char* name,
   return answer;
 }
 
-__attribute__((visibility("default"))) int gethostbyname_r(const char* name, hostent* space, char* buffer,
-                                                           size_t size, hostent** answer,
-                                                           int* resolver_error) {
+__attribute__((visibility("default"))) int gethostbyname_r(const char* name, hostent* space,
+                                                           char* buffer, size_t size,
+                                                           hostent** answer, int* resolver_error) {
   const int code =
       happy::real_gethostbyname_r.get()(name, space, buffer, size, answer, resolver_error);
   if (code == 0) happy::remember(name, *answer);
   return code;
 }
 
-__attribute__((visibility("default"))) int gethostbyname2_r(const char* name, int af, hostent* space,
-                                                            char* buffer, size_t size,
-                                                            hostent** answer, int* resolver_error) {
+__attribute__((visibility("default"))) int gethostbyname2_r(const char* name, int af,
+                                                            hostent* space, char* buffer,
+                                                            size_t size, hostent** answer,
+                                                            int* resolver_error) {
   const int code =
       happy::real_gethostbyname2_r.get()(name, af, space, buffer, size, answer, resolver_error);
   if (code == 0) happy::remember(name, *answer);

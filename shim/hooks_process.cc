@@ -45,7 +45,9 @@ void enter_sandbox() {
   if (!foreign_process()) switch_off();
 }
 
-bool is_sandbox_prctl(int option, unsigned long mode) { return option == PR_SET_SECCOMP && mode != 0; }
+bool is_sandbox_prctl(int option, unsigned long mode) {
+  return option == PR_SET_SECCOMP && mode != 0;
+}
 
 bool is_sandbox_syscall(long number, long operation) {
   return number == SYS_seccomp &&

@@ -52,7 +52,8 @@ __attribute__((noinline)) happy_lookup_step ask(const happy_engine* engine, happ
 }
 
 // Answers from the engine where it can; false: it cannot.
-bool answer(const happy_engine* engine, const happy_question& question, int& code, addrinfo** result) {
+bool answer(const happy_engine* engine, const happy_question& question, int& code,
+            addrinfo** result) {
   errno_saver keep;
   happy_lookup call;
   call.question = question;
@@ -76,9 +77,11 @@ int resolve(const happy_engine* engine, const happy_question& question, bool eng
   return code;
 }
 
-int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
+int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hints,
+                     addrinfo** result) {
   initialise();
-  if (real == nullptr) return EAI_SYSTEM;  // libc itself has no getaddrinfo: nothing to fall back on
+  if (real == nullptr)
+    return EAI_SYSTEM;  // libc itself has no getaddrinfo: nothing to fall back on
   if (!hooks_live()) return real->getaddrinfo(node, service, hints, result);
 
   const pass_reason reason = judge_lookup(node, hints);
@@ -97,7 +100,8 @@ int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hint
 }  // namespace
 }  // namespace happy
 
-extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node, const char* service,
+extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node,
+                                                                  const char* service,
                                                                   const addrinfo* hints,
                                                                   addrinfo** result) {
   return happy::hook_getaddrinfo(node, service, hints, result);

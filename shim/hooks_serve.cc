@@ -30,7 +30,8 @@ __attribute__((visibility("default"))) int accept(int fd, sockaddr* from, sockle
   return happy::real_accept.get()(fd, from, length);
 }
 
-__attribute__((visibility("default"))) int accept4(int fd, sockaddr* from, socklen_t* length, int flags) {
+__attribute__((visibility("default"))) int accept4(int fd, sockaddr* from, socklen_t* length,
+                                                   int flags) {
   happy::note_serving();
   return happy::real_accept4.get()(fd, from, length, flags);
 }

@@ -33,7 +33,8 @@ constinit happy_engine engine{};
 constinit happy_host host{};
 
 int open_unhooked(const char* path, int flags) {
-  return static_cast<int>(raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags, 0));
+  return static_cast<int>(
+      raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags, 0));
 }
 
 // Whether the path of libhappy.so still leads to the file that is mapped.
@@ -163,7 +164,8 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   adopt_process();
   // A thread of the parent may have been inside dlopen(): its locks are held for ever here.
-  if (state.load(std::memory_order_relaxed) == loading) state.store(refused, std::memory_order_relaxed);
+  if (state.load(std::memory_order_relaxed) == loading)
+    state.store(refused, std::memory_order_relaxed);
   if (const happy_engine* e = loaded_engine()) e->fork_child();
 }
 

@@ -96,7 +96,8 @@ void initialise() {
   keep_trace_target();
   remember_own_file();
   adopt_process();
-  if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) return switch_off();
+  if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
+    return switch_off();
   current.store(phase::live, std::memory_order_release);
 }
 

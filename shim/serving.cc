@@ -13,8 +13,9 @@ namespace {
 // Programs that print or compare the addresses of a name. Daemons are here for the processes that they
 // start anew for each connection (sshd), which never listen themselves.
 constexpr const char* comparing_programs[] = {
-    "getent", "nft",      "iptables", "ip6tables", "ufw",   "firewalld", "sshd",   "sshd-session",
-    "tcpd",   "postgres", "exportfs", "mountd",    "rpc.mountd", "in.tftpd", "xinetd", "host",
+    "getent",     "nft",          "iptables", "ip6tables", "ufw",      "firewalld",
+    "sshd",       "sshd-session", "tcpd",     "postgres",  "exportfs", "mountd",
+    "rpc.mountd", "in.tftpd",     "xinetd",   "host",
 };
 
 constinit std::atomic<bool> serving{false};

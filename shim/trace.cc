@@ -32,9 +32,9 @@ constinit target output{};
 bool is_standard_error(const char* path) { return path[0] == '-' && path[1] == 0; }
 
 int raw_open(const char* path, int flags) {
-  return static_cast<int>(raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
-                                      flags | O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                                      0600));
+  return static_cast<int>(
+      raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
+                  flags | O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
 }
 
 // Moves `fd` out of the program's way; -1 if that fails.
@@ -58,13 +58,15 @@ int open_target(bool first_time) {
 // and the number may carry their own data by now.
 bool is_target(int fd) {
   struct stat file;
-  return fd >= 0 && fstat(fd, &file) == 0 && file.st_dev == output.device && file.st_ino == output.inode;
+  return fd >= 0 && fstat(fd, &file) == 0 && file.st_dev == output.device &&
+         file.st_ino == output.inode;
 }
 
 bool accept_first(int fd) {
   struct stat file;
   if (fd < 0 || fstat(fd, &file) != 0) return false;
-  if (!is_standard_error(process_environment().trace_target) && !S_ISREG(file.st_mode)) return false;
+  if (!is_standard_error(process_environment().trace_target) && !S_ISREG(file.st_mode))
+    return false;
   output.device = file.st_dev;
   output.inode = file.st_ino;
   return true;
@@ -87,8 +89,8 @@ int target_fd() {
 bool would_block(int fd) {
   pollfd wait{.fd = fd, .events = POLLOUT, .revents = 0};
   timespec at_once{};
-  return raw_syscall(SYS_ppoll, reinterpret_cast<long>(&wait), 1, reinterpret_cast<long>(&at_once), 0,
-                     0) != 1;
+  return raw_syscall(SYS_ppoll, reinterpret_cast<long>(&wait), 1, reinterpret_cast<long>(&at_once),
+                     0, 0) != 1;
 }
 
 bool write_line(const char* line, std::size_t length) {
@@ -117,9 +119,7 @@ std::int64_t now_us() {
 
 bool trace_on() { return process_environment().settings.trace != 0; }
 
-json_line trace_line(const char* event) {
-  return {event, now_us(), raw_getpid(), raw_gettid()};
-}
+json_line trace_line(const char* event) { return {event, now_us(), raw_getpid(), raw_gettid()}; }
 
 void trace_write(const char* line, std::size_t length) {
   errno_saver keep;
@@ -132,7 +132,8 @@ void trace_write(const char* line, std::size_t length) {
   if (lost == 0) return;
   json_line told = trace_line("dropped");
   told.number("lines", lost).finish();
-  if (!write_line(told.data(), told.size())) output.dropped.fetch_add(lost, std::memory_order_relaxed);
+  if (!write_line(told.data(), told.size()))
+    output.dropped.fetch_add(lost, std::memory_order_relaxed);
 }
 
 void trace_note(const char* event, const char* reason) {

@@ -1,9 +1,9 @@
 // Scopes that undo themselves: errno, cancellation, signals.
 #pragma once
 
+#include <pthread.h>
 #include <cerrno>
 #include <csignal>
-#include <pthread.h>
 
 namespace happy {
 

@@ -117,7 +117,8 @@ class json_line {
     char digits[20];
     std::size_t at = sizeof digits;
     const bool negative = value < 0;
-    auto rest = negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+    auto rest =
+        negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
     do {
       digits[--at] = static_cast<char>('0' + rest % 10);
       rest /= 10;

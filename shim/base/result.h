@@ -8,7 +8,8 @@ namespace happy {
 template <typename T>
 class [[nodiscard]] result {
  public:
-  result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor): `return value;`
+  result(T value)
+      : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor): `return value;`
 
   static result failure(int error) {
     result r{T{}};

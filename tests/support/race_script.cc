@@ -89,7 +89,8 @@ class player {
     using kind = race_event::kind;
     if (verb == "connected") return {.what = kind::connected, .where = where};
     if (verb == "refused") return {.what = kind::failed, .where = where};
-    if (verb == "unreachable") return {.what = kind::failed, .where = where, .reached_network = false};
+    if (verb == "unreachable")
+      return {.what = kind::failed, .where = where, .reached_network = false};
     if (verb == "troubled") return {.what = kind::troubled, .where = where};
     throw std::invalid_argument("unknown event: " + verb);
   }
@@ -106,7 +107,8 @@ class player {
   }
 
   long ms() const {
-    return static_cast<long>(std::chrono::duration_cast<milliseconds>(now_.time_since_epoch()).count());
+    return static_cast<long>(
+        std::chrono::duration_cast<milliseconds>(now_.time_since_epoch()).count());
   }
 
   race_timing timing_;

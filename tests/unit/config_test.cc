@@ -22,7 +22,8 @@ bool same(const happy_settings& one, const happy_settings& other) {
 
 }  // namespace
 
-TEST_CASE("config: every default is within its own range, every text is there", "[config][CONFIG-1]") {
+TEST_CASE("config: every default is within its own range, every text is there",
+          "[config][CONFIG-1]") {
   std::set<std::string> names;
   for (const happy::knob& k : happy::knobs()) {
     INFO(k.name);
@@ -48,7 +49,8 @@ TEST_CASE("config: the specification's recommended values are the defaults", "[c
   CHECK((d.disable == 0 && d.force == 0 && d.trace == 0));
 }
 
-TEST_CASE("config: every number is taken at both ends of its range, and refused beyond", "[config]") {
+TEST_CASE("config: every number is taken at both ends of its range, and refused beyond",
+          "[config]") {
   for (const happy::knob& k : happy::knobs()) {
     if (k.kind != happy::knob_kind::number) continue;
     const std::string name = std::string(k.name) + "=";
@@ -58,7 +60,8 @@ TEST_CASE("config: every number is taken at both ends of its range, and refused 
       // The delays must rise, so all three are given the value.
       std::vector<std::string> all{variable};
       for (const auto field : happy::rising_fields) {
-        if (k.floor[0] != 0) all.push_back(std::string(happy::knob_of(field).name) + "=" + std::to_string(good));
+        if (k.floor[0] != 0)
+          all.push_back(std::string(happy::knob_of(field).name) + "=" + std::to_string(good));
       }
       std::vector<const char*> variables;
       for (const std::string& v : all) variables.push_back(v.c_str());
@@ -80,9 +83,9 @@ TEST_CASE("config: every number is taken at both ends of its range, and refused 
 
 TEST_CASE("config: less than 10 ms between attempts is refused", "[config][ATTEMPT-5]") {
   // "... configuration outside the bounds is refused with a clear error."
-  const happy::environment e = read({"HAPPY_CONNECTION_ATTEMPT_DELAY_MS=9",
-                                     "HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS=9",
-                                     "HAPPY_MAXIMUM_CONNECTION_ATTEMPT_DELAY_MS=9"});
+  const happy::environment e =
+      read({"HAPPY_CONNECTION_ATTEMPT_DELAY_MS=9", "HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS=9",
+            "HAPPY_MAXIMUM_CONNECTION_ATTEMPT_DELAY_MS=9"});
   CHECK(e.refused == 3);
   CHECK(e.settings.connection_attempt_delay_ms == 250);
   CHECK(e.settings.minimum_connection_attempt_delay_ms == 100);
@@ -90,20 +93,23 @@ TEST_CASE("config: less than 10 ms between attempts is refused", "[config][ATTEM
 }
 
 TEST_CASE("config: delays that contradict each other are all refused", "[config][ATTEMPT-5]") {
-  for (const char* alone : {"HAPPY_CONNECTION_ATTEMPT_DELAY_MS=99", "HAPPY_CONNECTION_ATTEMPT_DELAY_MS=2001",
-                            "HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS=251",
-                            "HAPPY_MAXIMUM_CONNECTION_ATTEMPT_DELAY_MS=249"}) {
+  for (const char* alone :
+       {"HAPPY_CONNECTION_ATTEMPT_DELAY_MS=99", "HAPPY_CONNECTION_ATTEMPT_DELAY_MS=2001",
+        "HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS=251",
+        "HAPPY_MAXIMUM_CONNECTION_ATTEMPT_DELAY_MS=249"}) {
     INFO(alone);
     const happy::environment e = read({alone});
     CHECK(e.refused == 1);
     CHECK(same(e.settings, happy::default_settings()));
   }
-  CHECK(read({"HAPPY_CONNECTION_ATTEMPT_DELAY_MS=99", "HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS=99"}).refused == 0);
+  CHECK(
+      read({"HAPPY_CONNECTION_ATTEMPT_DELAY_MS=99", "HAPPY_MINIMUM_CONNECTION_ATTEMPT_DELAY_MS=99"})
+          .refused == 0);
 }
 
 TEST_CASE("config: what is no number", "[config]") {
-  for (const char* text : {"x", "5x", "x5", "-5", "+5", " 5", "5 ", "0x5", "5.0", "1e2", "1234567890",
-                           "99999999999999999999", "\xff"}) {
+  for (const char* text : {"x", "5x", "x5", "-5", "+5", " 5", "5 ", "0x5", "5.0", "1e2",
+                           "1234567890", "99999999999999999999", "\xff"}) {
     const std::string variable = std::string("HAPPY_RESOLUTION_DELAY_MS=") + text;
     INFO(variable);
     const happy::environment e = read({variable.c_str()});
@@ -125,7 +131,8 @@ TEST_CASE("config: an empty value is none", "[config]") {
 
 TEST_CASE("config: words", "[config]") {
   CHECK(read({"HAPPY_FORCE=swap"}).settings.force == HAPPY_FORCE_SWAP);
-  CHECK(read({"HAPPY_FORCE=fail:dup3,swap,swap"}).settings.force == (HAPPY_FORCE_SWAP | HAPPY_FORCE_FAIL_DUP3));
+  CHECK(read({"HAPPY_FORCE=fail:dup3,swap,swap"}).settings.force ==
+        (HAPPY_FORCE_SWAP | HAPPY_FORCE_FAIL_DUP3));
   std::uint32_t seen = 0;
   for (const happy::force_word& w : happy::force_words()) {
     const std::string variable = std::string("HAPPY_FORCE=") + w.name;
@@ -133,7 +140,8 @@ TEST_CASE("config: words", "[config]") {
     CHECK((seen & w.bit) == 0);
     seen |= w.bit;
   }
-  for (const char* bad : {"swa", "swapp", "fail", "swap,", ",swap", "swap,,swap", "swap fail:dup3", "SWAP", ","}) {
+  for (const char* bad :
+       {"swa", "swapp", "fail", "swap,", ",swap", "swap,,swap", "swap fail:dup3", "SWAP", ","}) {
     const std::string variable = std::string("HAPPY_FORCE=") + bad;
     INFO(variable);
     const happy::environment e = read({variable.c_str()});
@@ -153,8 +161,9 @@ TEST_CASE("config: trace and disable", "[config]") {
 }
 
 TEST_CASE("config: other variables are left alone", "[config]") {
-  const happy::environment e = read({"", "H", "HAPPY", "HAPPY_", "HAPPY_RESOLUTION_DELAY_MS", "=x",
-                                     "XHAPPY_DISABLE=1", "HAPPY_DISABLED=7", "HAPPY_RESOLUTION_DELAY_MS_=7"});
+  const happy::environment e =
+      read({"", "H", "HAPPY", "HAPPY_", "HAPPY_RESOLUTION_DELAY_MS", "=x", "XHAPPY_DISABLE=1",
+            "HAPPY_DISABLED=7", "HAPPY_RESOLUTION_DELAY_MS_=7"});
   CHECK(e.refused == 0);
   CHECK(same(e.settings, happy::default_settings()));
 }

@@ -12,7 +12,8 @@ namespace {
 happy::endpoint by_name(const std::string& name) {
   const std::string last = name.substr(1);
   return happy::test::parse_endpoint(
-      name[0] == '6' ? "2001:db8::" + last : "192.0.2." + std::to_string(std::stoi(last, nullptr, 16)));
+      name[0] == '6' ? "2001:db8::" + last
+                     : "192.0.2." + std::to_string(std::stoi(last, nullptr, 16)));
 }
 
 std::vector<happy::endpoint> by_names(const std::vector<std::string>& names) {
@@ -21,8 +22,8 @@ std::vector<happy::endpoint> by_names(const std::vector<std::string>& names) {
   return list;
 }
 
-std::vector<happy::endpoint> planned(const std::vector<std::string>& sorted, const std::string& named,
-                                     int count = 1) {
+std::vector<happy::endpoint> planned(const std::vector<std::string>& sorted,
+                                     const std::string& named, int count = 1) {
   const auto list = by_names(sorted);
   const happy::endpoint_list result = happy::plan(list, by_name(named), count);
   return {result.begin(), result.end()};
@@ -38,11 +39,13 @@ TEST_CASE("plan: families alternate from the second place on", "[plan][SORT-6]")
 }
 
 TEST_CASE("plan: the preferred address family count", "[plan][SORT-7][CONFIG-1]") {
-  CHECK(planned({"6a", "6b", "6c", "4a", "4b"}, "6a", 2) == by_names({"6a", "6b", "4a", "6c", "4b"}));
+  CHECK(planned({"6a", "6b", "6c", "4a", "4b"}, "6a", 2) ==
+        by_names({"6a", "6b", "4a", "6c", "4b"}));
   CHECK(planned({"6a", "4a"}, "6a", 5) == by_names({"6a", "4a"}));
 }
 
-TEST_CASE("plan: the endpoint that the program named comes first, the rest keep their order", "[plan]") {
+TEST_CASE("plan: the endpoint that the program named comes first, the rest keep their order",
+          "[plan]") {
   CHECK(planned({"6a", "6b", "4a"}, "4a") == by_names({"4a", "6a", "6b"}));
   CHECK(planned({"6a", "6b", "4a"}, "6b") == by_names({"6b", "4a", "6a"}));
 }

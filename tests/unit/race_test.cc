@@ -29,7 +29,8 @@ TEST_CASE("race: attempts start one at a time, 250 ms apart, and none disturbs a
   )");
 }
 
-TEST_CASE("race: the first success ends the race; endpoints not tried are ignored", "[race][ATTEMPT-2]") {
+TEST_CASE("race: the first success ends the race; endpoints not tried are ignored",
+          "[race][ATTEMPT-2]") {
   // "Any endpoint that was not yet attempted as a connection SHOULD be ignored."
   CHECK_SCRIPT(R"(
       0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2
@@ -63,7 +64,8 @@ TEST_CASE("race: a refusal starts the next attempt at once", "[race][ATTEMPT-7]"
   )");
 }
 
-TEST_CASE("race: never two attempts within 10 ms of each other on the network", "[race][ATTEMPT-5]") {
+TEST_CASE("race: never two attempts within 10 ms of each other on the network",
+          "[race][ATTEMPT-5]") {
   // "a subsequent connection MUST NOT be started within 10 milliseconds of the previous attempt"
   CHECK_SCRIPT(R"(
       0 < endpoints 2001:db8::1 192.0.2.1
@@ -75,7 +77,8 @@ TEST_CASE("race: never two attempts within 10 ms of each other on the network", 
   )");
 }
 
-TEST_CASE("race: an attempt that sent nothing does not hold up the next", "[race][ATTEMPT-5][ATTEMPT-7]") {
+TEST_CASE("race: an attempt that sent nothing does not hold up the next",
+          "[race][ATTEMPT-5][ATTEMPT-7]") {
   CHECK_SCRIPT(R"(
       0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2
       0 > connect 2001:db8::1
@@ -111,7 +114,8 @@ TEST_CASE("race: at the end of the list there is no timer", "[race][ATTEMPT-6]")
   )");
 }
 
-TEST_CASE("race: a soft error starts the next attempt and leaves the old one alive", "[race][ATTEMPT-7]") {
+TEST_CASE("race: a soft error starts the next attempt and leaves the old one alive",
+          "[race][ATTEMPT-7]") {
   CHECK_SCRIPT(R"(
       0 < endpoints 2001:db8::1 192.0.2.1
       0 > connect 2001:db8::1
@@ -122,7 +126,8 @@ TEST_CASE("race: a soft error starts the next attempt and leaves the old one ali
   )");
 }
 
-TEST_CASE("race: an IPv4 address that arrives after the first IPv6 attempt comes next", "[race][CHANGE-1]") {
+TEST_CASE("race: an IPv4 address that arrives after the first IPv6 attempt comes next",
+          "[race][CHANGE-1]") {
   // "an IPv4 address endpoint should be placed next in the list of endpoints to attempt"
   CHECK_SCRIPT(R"(
       0 < endpoints 2001:db8::1 2001:db8::2 ...
@@ -135,7 +140,8 @@ TEST_CASE("race: an IPv4 address that arrives after the first IPv6 attempt comes
   )");
 }
 
-TEST_CASE("race: an address that comes after the delay is attempted at once", "[race][CHANGE-1][ATTEMPT-6]") {
+TEST_CASE("race: an address that comes after the delay is attempted at once",
+          "[race][CHANGE-1][ATTEMPT-6]") {
   CHECK_SCRIPT(R"(
       0 < endpoints 192.0.2.1 ...
       0 > connect 192.0.2.1
@@ -158,7 +164,8 @@ TEST_CASE("race: a DNS change alone does not move the timer", "[race][CHANGE-1]"
   )");
 }
 
-TEST_CASE("race: a removed endpoint is dropped unless its attempt has started", "[race][CHANGE-2]") {
+TEST_CASE("race: a removed endpoint is dropped unless its attempt has started",
+          "[race][CHANGE-2]") {
   // "the connection attempt SHOULD NOT be canceled, but rather be allowed to continue"
   CHECK_SCRIPT(R"(
       0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2
@@ -170,7 +177,8 @@ TEST_CASE("race: a removed endpoint is dropped unless its attempt has started", 
   )");
 }
 
-TEST_CASE("race: while answers may still come, failing everything is not the end", "[race][CHANGE-1]") {
+TEST_CASE("race: while answers may still come, failing everything is not the end",
+          "[race][CHANGE-1]") {
   CHECK_SCRIPT(R"(
       0 < endpoints 192.0.2.1 ...
       0 > connect 192.0.2.1
@@ -192,7 +200,8 @@ TEST_CASE("race: no endpoint is attempted twice", "[race][ATTEMPT-1]") {
   )");
 }
 
-TEST_CASE("race: the delay is configurable and stays inside its bounds", "[race][CONFIG-1][ATTEMPT-5]") {
+TEST_CASE("race: the delay is configurable and stays inside its bounds",
+          "[race][CONFIG-1][ATTEMPT-5]") {
   const char* script = R"(
       0 < endpoints 2001:db8::1 192.0.2.1
       0 > connect 2001:db8::1
@@ -212,7 +221,8 @@ TEST_CASE("race: the delay is configurable and stays inside its bounds", "[race]
   expect_delay({.attempt_delay = milliseconds(1), .minimum_delay = milliseconds(1)}, 10);
 }
 
-TEST_CASE("race: at most 32 attempts are in flight, and none is ended to make room", "[race][ATTEMPT-2]") {
+TEST_CASE("race: at most 32 attempts are in flight, and none is ended to make room",
+          "[race][ATTEMPT-2]") {
   happy::race machine{race_timing{}};
   happy::endpoint_list many;
   for (std::uint8_t i = 1; i <= 40; ++i) many.push_back({happy::make_ipv4(192, 0, 2, i), 80});
@@ -248,8 +258,10 @@ void check_order(const std::array<int, 6>& order) {
     for (auto action = machine.poll(now); action.what != happy::race_action::kind::wait;
          action = machine.poll(now)) {
       REQUIRE(decided == 0);  // nothing after the end
-      if (action.what == happy::race_action::kind::attempt) ++attempts;
-      else ++decided;
+      if (action.what == happy::race_action::kind::attempt)
+        ++attempts;
+      else
+        ++decided;
     }
   };
   drain();
@@ -261,7 +273,10 @@ void check_order(const std::array<int, 6>& order) {
       case 2: machine.handle({.what = kind::failed, .where = b}, now); break;
       case 3: machine.handle({.what = kind::connected, .where = b}, now); break;
       case 4: now += milliseconds(250); break;
-      default: machine.handle({.what = kind::troubled, .where = a}, now); now += milliseconds(10); break;
+      default:
+        machine.handle({.what = kind::troubled, .where = a}, now);
+        now += milliseconds(10);
+        break;
     }
     drain();
   }

@@ -74,7 +74,8 @@ TEST_CASE("resolution: only the families asked for are queried", "[resolution][Q
   check_moves_on(r, 5, move_on::all_answered);
 }
 
-TEST_CASE("resolution: goes on when the preferred family has answered", "[resolution][ANSWER-1][ANSWER-2]") {
+TEST_CASE("resolution: goes on when the preferred family has answered",
+          "[resolution][ANSWER-1][ANSWER-2]") {
   // "Some positive (non-empty) address answers have been received AND a positive (non-empty) or negative
   // (empty) answer has been received for the preferred address family"
   resolution r = begun({.companion_delay = milliseconds(0), .deadline = at(10'000)});
@@ -82,7 +83,8 @@ TEST_CASE("resolution: goes on when the preferred family has answered", "[resolu
   check_moves_on(r, 20, move_on::preferred_answered);
 }
 
-TEST_CASE("resolution: the other family's answer is waited for a moment", "[resolution][ANSWER-2]") {
+TEST_CASE("resolution: the other family's answer is waited for a moment",
+          "[resolution][ANSWER-2]") {
   resolution r = begun();
   r.handle(positive(record_type::aaaa), at(20));
   check_waits_until(r, 20, 45);
@@ -94,7 +96,8 @@ TEST_CASE("resolution: the other family's answer is waited for a moment", "[reso
   check_moves_on(together, 21, move_on::all_answered);
 }
 
-TEST_CASE("resolution: both waits together do not exceed the Resolution Delay", "[resolution][ANSWER-3]") {
+TEST_CASE("resolution: both waits together do not exceed the Resolution Delay",
+          "[resolution][ANSWER-3]") {
   resolution r = begun();
   r.handle(positive(record_type::a), at(10));
   check_waits_until(r, 10, 60);
@@ -107,9 +110,10 @@ TEST_CASE("resolution: both waits together do not exceed the Resolution Delay", 
   check_moves_on(quick, 15, move_on::preferred_answered);
 }
 
-TEST_CASE("resolution: a negative answer of the preferred family ends the wait", "[resolution][ANSWER-2][ANSWER-5]") {
-  for (const answer_kind how : {answer_kind::no_data, answer_kind::name_error, answer_kind::server_failure,
-                                answer_kind::timed_out}) {
+TEST_CASE("resolution: a negative answer of the preferred family ends the wait",
+          "[resolution][ANSWER-2][ANSWER-5]") {
+  for (const answer_kind how : {answer_kind::no_data, answer_kind::name_error,
+                                answer_kind::server_failure, answer_kind::timed_out}) {
     resolution r = begun();
     r.handle(positive(record_type::a), at(10));
     check_waits_until(r, 10, 60);
@@ -118,7 +122,8 @@ TEST_CASE("resolution: a negative answer of the preferred family ends the wait",
   }
 }
 
-TEST_CASE("resolution: a lost AAAA answer costs the Resolution Delay", "[resolution][ANSWER-3][CONFIG-1]") {
+TEST_CASE("resolution: a lost AAAA answer costs the Resolution Delay",
+          "[resolution][ANSWER-3][CONFIG-1]") {
   // "A resolution time delay has passed after which other answers have not been received"
   resolution r = begun();
   r.handle(positive(record_type::a), at(10));
@@ -138,7 +143,8 @@ TEST_CASE("resolution: AAAA inside the Resolution Delay is waited for", "[resolu
   check_moves_on(r, 40, move_on::all_answered);
 }
 
-TEST_CASE("resolution: without any address a negative answer does not end the wait", "[resolution][ANSWER-2]") {
+TEST_CASE("resolution: without any address a negative answer does not end the wait",
+          "[resolution][ANSWER-2]") {
   resolution r = begun();
   r.handle(negative(record_type::aaaa, answer_kind::no_data), at(10));
   check_waits_until(r, 10, 10'000);
@@ -146,7 +152,8 @@ TEST_CASE("resolution: without any address a negative answer does not end the wa
   check_moves_on(r, 2000, move_on::all_answered);
 }
 
-TEST_CASE("resolution: all answers negative is the end, without addresses", "[resolution][ANSWER-6]") {
+TEST_CASE("resolution: all answers negative is the end, without addresses",
+          "[resolution][ANSWER-6]") {
   resolution r = begun();
   r.handle(negative(record_type::a, answer_kind::name_error), at(10));
   r.handle(negative(record_type::aaaa, answer_kind::name_error), at(11));
@@ -174,7 +181,8 @@ TEST_CASE("resolution: complete results wait for every answer", "[resolution][AN
   check_moves_on(r, 5001, move_on::all_answered);
 }
 
-TEST_CASE("resolution: late answers are kept, a second answer to a query is not", "[resolution][ANSWER-1]") {
+TEST_CASE("resolution: late answers are kept, a second answer to a query is not",
+          "[resolution][ANSWER-1]") {
   resolution r = begun();
   r.handle(positive(record_type::a), at(10));
   check_moves_on(r, 60, move_on::resolution_delay);

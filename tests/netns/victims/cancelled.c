@@ -51,7 +51,8 @@ struct victim_thread {
 };
 
 static int by_moment(const void* a, const void* b) {
-  double x = ((const struct victim_thread*)a)->cancel_ms, y = ((const struct victim_thread*)b)->cancel_ms;
+  double x = ((const struct victim_thread*)a)->cancel_ms,
+         y = ((const struct victim_thread*)b)->cancel_ms;
   return (x > y) - (x < y);
 }
 

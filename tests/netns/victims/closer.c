@@ -107,7 +107,8 @@ int main(int argc, char** argv) {
   double began = now_ms();
   list = look_up(name, port);
   int connected = -1;
-  for (const struct addrinfo* info = list; info && connected < 0; info = info->ai_next) connected = connect_first(info);
+  for (const struct addrinfo* info = list; info && connected < 0; info = info->ai_next)
+    connected = connect_first(info);
   printf("afterwards %s\n", connected < 0 ? "failed" : echo_works(connected) ? "echo" : "no echo");
   printf("afterwards_ms %.1f\n", now_ms() - began);
   close(connected);

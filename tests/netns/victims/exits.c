@@ -27,7 +27,9 @@ static const char* how;
 static pid_t first;
 static struct addrinfo* list;
 
-static void at_exit(void) { __atomic_fetch_add(&marks->exit_handlers, getpid() != first, __ATOMIC_RELAXED); }
+static void at_exit(void) {
+  __atomic_fetch_add(&marks->exit_handlers, getpid() != first, __ATOMIC_RELAXED);
+}
 static void at_quick(void) { __atomic_fetch_add(&marks->quick_exit_handlers, 1, __ATOMIC_RELAXED); }
 __attribute__((destructor)) static void destroyed(void) {
   if (marks) __atomic_fetch_add(&marks->destructors, getpid() != first, __ATOMIC_RELAXED);

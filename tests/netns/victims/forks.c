@@ -25,7 +25,8 @@ static int is(const char* other) { return !strcmp(what, other); }
 
 static int walk(void) {
   int fd = -1;
-  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next) fd = connect_first(info);
+  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next)
+    fd = connect_first(info);
   return fd;
 }
 
@@ -74,7 +75,8 @@ static void fork_from_other(void) {
     snprintf(expected, sizeof expected, walked < 0 ? "0,1,2,3," : "0,1,2,");
     fflush(stdout);
     children[i] = fork();
-    if (children[i] == 0) _exit(is("exec-child") ? execl(self, self, "list", "", "", NULL) : judge_child(expected));
+    if (children[i] == 0)
+      _exit(is("exec-child") ? execl(self, self, "list", "", "", NULL) : judge_child(expected));
   }
   for (int i = 0; i < 5; ++i) print_child(children[i]);
 }

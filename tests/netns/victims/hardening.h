@@ -14,7 +14,9 @@
 #include <time.h>
 
 // Line by line, so that what a victim said before it hung is seen, and no child of fork() says it again.
-__attribute__((constructor)) static inline void print_by_lines(void) { setvbuf(stdout, NULL, _IOLBF, 0); }
+__attribute__((constructor)) static inline void print_by_lines(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+}
 
 static inline double now_ms(void) {
   struct timespec now;
@@ -35,7 +37,8 @@ static inline const char* blocked_signals(void) {
   static char text[65];
   sigset_t blocked;
   pthread_sigmask(SIG_BLOCK, NULL, &blocked);
-  for (int number = 1; number < 65; ++number) text[number - 1] = sigismember(&blocked, number) == 1 ? '1' : '0';
+  for (int number = 1; number < 65; ++number)
+    text[number - 1] = sigismember(&blocked, number) == 1 ? '1' : '0';
   return text;
 }
 
@@ -89,9 +92,12 @@ static inline struct socket_view view(int fd) {
   return v;
 }
 
-static inline int views_equal(const struct socket_view* a, const struct socket_view* b) { return !memcmp(a, b, sizeof *a); }
+static inline int views_equal(const struct socket_view* a, const struct socket_view* b) {
+  return !memcmp(a, b, sizeof *a);
+}
 
-static inline void print_view(const char* when, const struct socket_view* v, uint64_t cookie_before) {
+static inline void print_view(const char* when, const struct socket_view* v,
+                              uint64_t cookie_before) {
   printf("%s socket %s, state %d, sndtimeo %ld.%06ld, flags %x %x\n", when,
          v->cookie == cookie_before ? "kept" : "replaced", v->state, (long)v->send_timeout.tv_sec,
          (long)v->send_timeout.tv_usec, (unsigned)v->flags, (unsigned)v->fd_flags);
@@ -129,7 +135,9 @@ static inline void start_idle_thread(void) {
   if (pthread_create(&thread, NULL, sleep_for_ever, NULL)) perror("pthread_create");
 }
 
-static inline const char* outcome(int failed) { return failed ? strerrorname_np(errno) : "connected"; }
+static inline const char* outcome(int failed) {
+  return failed ? strerrorname_np(errno) : "connected";
+}
 
 // One socket connected to the list's first address; -1 with errno.
 static inline int connect_first(const struct addrinfo* list) {
@@ -148,7 +156,8 @@ static inline const char* fd_numbers(void) {
   size_t used = 0;
   text[0] = 0;
   for (int fd = 0; fd < 1024; ++fd) {
-    if (fcntl(fd, F_GETFD) >= 0) used += (size_t)snprintf(text + used, sizeof text - used, "%d,", fd);
+    if (fcntl(fd, F_GETFD) >= 0)
+      used += (size_t)snprintf(text + used, sizeof text - used, "%d,", fd);
     if (used > sizeof text - 8) break;
   }
   return text;
@@ -162,4 +171,6 @@ static inline uint64_t random_after(uint64_t* seed) {
   return z ^ (z >> 31);
 }
 
-static inline long random_below(uint64_t* seed, long limit) { return (long)(random_after(seed) % (uint64_t)limit); }
+static inline long random_below(uint64_t* seed, long limit) {
+  return (long)(random_after(seed) % (uint64_t)limit);
+}

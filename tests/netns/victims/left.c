@@ -67,11 +67,13 @@ static void* take_number(void* unused) {
 static void arrange(void) {
   struct timeval timeout = {after_ms / 1000, after_ms % 1000 * 1000};
   if (is("eintr") || is("mixed-eintr")) handle(SIGALRM, note, 0);
-  if (is("restart") || is("mixed-restart") || is("sndtimeo-restart")) handle(SIGALRM, note, SA_RESTART);
+  if (is("restart") || is("mixed-restart") || is("sndtimeo-restart"))
+    handle(SIGALRM, note, SA_RESTART);
   if (is("jump")) handle(SIGALRM, jump, 0);
   if (is("mixed-eintr")) handle(SIGUSR1, note, SA_RESTART), signal_after(SIGUSR1, after_ms / 2);
   if (is("mixed-restart")) handle(SIGUSR1, note, 0);
-  if (is("sndtimeo") || is("sndtimeo-restart")) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+  if (is("sndtimeo") || is("sndtimeo-restart"))
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (is("sndtimeo-restart")) signal_after(SIGALRM, after_ms / 2);
   if (!is("sndtimeo") && !is("sndtimeo-restart") && !closes()) signal_after(SIGALRM, after_ms);
 }
@@ -101,8 +103,10 @@ static void check_taker(void) {
   if (is("close")) {
     printf("bytes_on_file %ld\n", (long)lseek(taker, 0, SEEK_END));
   } else {
-    printf("pair_works %d\n", write(taker, "z", 1) == 1 && read(taker_peer, &byte, 1) == 1 && byte == 'z');
-    printf("bytes_on_pair %d\n", recv(taker_peer, &byte, 1, MSG_DONTWAIT) > 0 || recv(taker, &byte, 1, MSG_DONTWAIT) > 0);
+    printf("pair_works %d\n",
+           write(taker, "z", 1) == 1 && read(taker_peer, &byte, 1) == 1 && byte == 'z');
+    printf("bytes_on_pair %d\n",
+           recv(taker_peer, &byte, 1, MSG_DONTWAIT) > 0 || recv(taker, &byte, 1, MSG_DONTWAIT) > 0);
   }
 }
 
