@@ -181,6 +181,7 @@ void keep_failures(core& c, pending_race& r, time_point now) {
 
 bool publish(pending_race& r) {
   if (r.won && !caller_is_waiting(r.thread, r.fd, &r.word)) return false;
+  if (r.won && socket_cookie(r.fd) != r.cookie) return false;  // nobody could take it
   r.published = true;
   wake_caller(r);
   // A caller inside connect() comes back from it at once.

@@ -33,7 +33,7 @@ void connect_named(core& c, pending_race& r, time_point now);
 void keep_failures(core& c, pending_race& r, time_point now);
 
 // Tells the caller's thread that the race is decided. For a won race: only while the caller can be
-// seen inside connect(); false: not now, try again.
+// seen inside connect() on the socket that the race began with; false: not now, try again.
 bool publish(pending_race& r);
 
 // Frees the record, whatever the outcome was; a worker that watched it looks for what is left.

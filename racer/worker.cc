@@ -1,8 +1,6 @@
 #include "racer/worker.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <sys/eventfd.h>
+#include <linux/futex.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -11,10 +9,23 @@
 #include "racer/core.h"
 #include "racer/progress.h"
 #include "resolver/clock.h"
-#include "resolver/hidden_fd.h"
 #include "shim/base/raw_syscall.h"
 
 namespace happy {
+
+struct watched {
+  std::uint32_t race;
+  std::uint32_t generation;
+};
+
+// What one turn waits for.
+struct watch_list {
+  std::vector<pollfd> fds;
+  std::vector<watched> owners;  // of fds, as far as they belong to races: same index
+  time_point deadline = never;
+  std::uint32_t calls = 0;  // those to wake() that this turn has seen
+};
+
 namespace {
 
 // Enough for c-ares' receive buffers and a trace line, with room; a program's static TLS comes on top.
@@ -28,17 +39,8 @@ constexpr duration idle_patience = std::chrono::seconds(1);
 constexpr duration caller_patience = std::chrono::seconds(1);
 constexpr duration caller_retry = milliseconds(2);
 
-struct watched {
-  std::uint32_t race;
-  std::uint32_t generation;
-};
-
-// What one turn waits for.
-struct watch_list {
-  std::vector<pollfd> fds;
-  std::vector<watched> owners;  // of fds, as far as they belong to races: same index
-  time_point deadline = never;
-};
+// While sockets are watched a call to wake() is noticed after this long at most.
+constexpr duration longest_poll = milliseconds(10);
 
 void activate_if_due(core& c, pending_race& r, time_point now) {
   if (!r.armed || r.active || now < r.active_from) return;
@@ -99,9 +101,20 @@ void report(core& c, const watch_list& list, time_point now) {
 }  // namespace
 
 void worker::wake() {
-  if (!running_) return;
-  const std::uint64_t one = 1;
-  real->write(wake_.get(), &one, sizeof one);  // EAGAIN: it is awake already
+  calls_.fetch_add(1, std::memory_order_release);
+  raw_syscall(SYS_futex, reinterpret_cast<long>(&calls_), FUTEX_WAKE_PRIVATE, 1);
+}
+
+void worker::sleep(core&, watch_list& list, time_point now) {
+  if (!list.fds.empty()) {
+    const time_point until = std::min(list.deadline, now + longest_poll);
+    real->poll(list.fds.data(), list.fds.size(), wait_ms(until, now));
+    return;
+  }
+  const auto left = std::max(list.deadline - now, duration(0));
+  const timespec limit{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+  raw_syscall(SYS_futex, reinterpret_cast<long>(&calls_), FUTEX_WAIT_PRIVATE, list.calls,
+              list.deadline == never ? 0 : reinterpret_cast<long>(&limit));
 }
 
 bool worker::engage(core& c, bool process_was_single_threaded) {
@@ -109,10 +122,6 @@ bool worker::engage(core& c, bool process_was_single_threaded) {
     wake();
     return true;
   }
-  result<unique_fd> event = hide(unique_fd(real->eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
-  if (!event.ok()) return false;
-  wake_ = std::move(event.value());
-
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -120,10 +129,7 @@ bool worker::engage(core& c, bool process_was_single_threaded) {
   pthread_t thread;
   const int failed = real->pthread_create(&thread, &attributes, enter, &c);
   pthread_attr_destroy(&attributes);
-  if (failed != 0) {
-    wake_.reset();
-    return false;
-  }
+  if (failed != 0) return false;
   running_ = true;
   leave_at_once_ = process_was_single_threaded;
   idle_since_ = never;
@@ -150,7 +156,6 @@ void worker::wait_until_gone() const {
 void worker::forget() {
   thread_ = 0;
   running_ = false;
-  wake_.reset();
 }
 
 void* worker::enter(void* argument) {
@@ -175,6 +180,7 @@ bool worker::turn(core& c) {
   {
     core_guard guard(c);
     now = clock_now();
+    list.calls = calls_.load(std::memory_order_acquire);
     service_lookups(c, now);
     bool busy = false;
     c.races.for_each_used([&](pending_race& r) {
@@ -186,15 +192,10 @@ bool worker::turn(core& c) {
     if (busy) idle_since_ = never;
     watch_races(c, list);
     watch_lookups(c, list, now);
-    list.fds.push_back({.fd = wake_.get(), .events = POLLIN, .revents = 0});
   }
-  real->poll(list.fds.data(), list.fds.size(), wait_ms(list.deadline, now));
+  sleep(c, list, now);
 
   core_guard guard(c);
-  if (list.fds.back().revents != 0) {
-    std::uint64_t count = 0;
-    real->read(wake_.get(), &count, sizeof count);
-  }
   report(c, list, clock_now());
   return true;
 }
@@ -209,7 +210,6 @@ bool worker::idle(core&, time_point now) {
 
 void worker::stop() {
   running_ = false;
-  wake_.reset();
 }
 
 }  // namespace happy

@@ -1,4 +1,7 @@
 // The hidden thread that runs races: made by the first one that needs it, gone when none is left.
+//
+// It holds no descriptor of its own: programs close what they do not know and get the number again for
+// something of theirs, and whatever is written to wake a thread would go there.
 #pragma once
 
 #include <sys/types.h>
@@ -7,11 +10,11 @@
 #include <cstdint>
 
 #include "shim/base/time.h"
-#include "shim/base/unique_fd.h"
 
 namespace happy {
 
 struct core;
+struct watch_list;
 
 // Members are guarded by the engine's lock.
 class worker {
@@ -42,11 +45,13 @@ class worker {
   bool idle(core& c, time_point now);
   void stop();
 
+  void sleep(core& c, watch_list& list, time_point now);
+
   std::atomic<bool> running_{false};
+  std::atomic<std::uint32_t> calls_{0};  // wake() counts here; the thread sleeps on it
   std::atomic<pid_t> thread_{0};  // its number until the kernel has taken it back
   bool leave_at_once_ = false;    // the process had one thread before this one
   time_point idle_since_ = never;
-  unique_fd wake_;  // eventfd
 };
 
 }  // namespace happy

@@ -45,11 +45,11 @@ struct happy_real {
   int (*getsockname)(int fd, struct sockaddr* to, socklen_t* length);
   int (*getpeername)(int fd, struct sockaddr* to, socklen_t* length);
   int (*poll)(struct pollfd* fds, nfds_t count, int timeout_ms);
-  int (*eventfd)(unsigned initial, int flags);
+
   int (*open)(const char* path, int flags, ...);
   int (*fstat)(int fd, struct stat* out);
   ssize_t (*read)(int fd, void* data, size_t size);
-  ssize_t (*write)(int fd, const void* data, size_t size);
+
   ssize_t (*writev)(int fd, const struct iovec* parts, int count);
   ssize_t (*recvfrom)(int fd, void* data, size_t size, int flags, struct sockaddr* from,
                       socklen_t* length);

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,6 +53,17 @@ bool engine_is_trusted(const struct stat& file, const struct stat& own) {
   return !group_writable || ((own.st_mode & S_IWGRP) != 0 && file.st_gid == own.st_gid);
 }
 
+// Whether all of an ELF file is there: mapping one that was cut off (a full disk, an update under way)
+// would end in SIGBUS.
+bool is_whole(int fd, const struct stat& file) {
+  ElfW(Ehdr) header;
+  const long size = static_cast<long>(sizeof header);
+  if (raw_syscall(SYS_pread64, fd, reinterpret_cast<long>(&header), size, 0) != size) return false;
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  const std::uint64_t end = header.e_shoff + std::uint64_t{header.e_shnum} * header.e_shentsize;
+  return end <= static_cast<std::uint64_t>(file.st_size);
+}
+
 // Opens the engine beside libhappy.so, or returns -1 and says why.
 int open_trusted_engine(const char*& why) {
   struct stat own;
@@ -68,7 +80,10 @@ int open_trusted_engine(const char*& why) {
   if (fd < 0) return -1;
   struct stat file;
   why = "the engine's file is not trusted";
-  if (fstat(fd, &file) == 0 && engine_is_trusted(file, own)) return fd;
+  if (fstat(fd, &file) == 0 && engine_is_trusted(file, own)) {
+    why = "the engine's file is incomplete";
+    if (is_whole(fd, file)) return fd;
+  }
   raw_syscall(SYS_close, fd);
   return -1;
 }
