@@ -201,13 +201,20 @@ demo: ## Installs packages, builds, and shows programs with and without libhappy
 	@$(MAKE) --no-print-directory $(jobs) all lab
 	@scripts/happy-demo
 
+# ---- documentation ------------------------------------------------------------------------------
+
+##@ Documentation
+.PHONY: docs
+docs: build/obj/list-knobs ## Writes the table of knobs into README.md; check fails where it is stale
+	@scripts/update-docs
+
 # ---- style --------------------------------------------------------------------------------------
 
 ##@ Style
-tidy_sources := $(shim_sources) $(engine_sources) $(unit_sources) $(wildcard tests/netns/*.cc)
+tidy_sources := $(shim_sources) $(engine_sources) $(unit_sources) $(wildcard tests/netns/*.cc scripts/*.cc)
 all_sources  := $(sort $(tidy_sources) $(victim_sources))
 # Recursive, so that headers and later test folders need no line here.
-format_files  = $(sort $(shell find shim resolver racer tests -name '*.cc' -o -name '*.h' -o -name '*.c'))
+format_files  = $(sort $(shell find shim resolver racer scripts tests -name '*.cc' -o -name '*.h' -o -name '*.c'))
 
 .PHONY: lint format format-check tidy compile_commands.json
 lint: format-check tidy ## Layout (clang-format) and clang-tidy
@@ -244,7 +251,9 @@ install: all ## Into PREFIX, LIBDIR, below DESTDIR
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(LIBDIR)'
 	install -m 0644 $(out)/libhappy.so $(out)/libhappy-engine.so '$(DESTDIR)$(LIBDIR)'
 	sed -e "s|^\(happy_run_installed_library=\).*|\1'"'$(preload)'"'|" \
-	  -e "s|^\(happy_run_installed_folder=\).*|\1'$(LIBDIR)'|" scripts/happy-run >$(out)/happy-run.installed
+	  -e "s|^\(happy_run_installed_folder=\).*|\1'$(LIBDIR)'|" \
+	  -e '/^  \. "$$happy_run_folder\/happy-knobs"$$/{r build/happy-knobs' -e 'd}' \
+	  scripts/happy-run >$(out)/happy-run.installed
 	install -m 0755 $(out)/happy-run.installed '$(DESTDIR)$(PREFIX)/bin/happy-run'
 	$(ldconfig)
 

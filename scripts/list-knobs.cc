@@ -39,20 +39,26 @@ std::string fallback(const knob& k) {
 
 std::string range(const knob& k, bool markdown) {
   const char* tick = markdown ? "`" : "";
-  if (k.kind == knob_kind::path) return std::string("a file, or ") + tick + "-" + tick + " for standard error";
+  if (k.kind == knob_kind::path)
+    return std::string("a file, or ") + tick + "-" + tick + " for standard error";
   if (k.kind == knob_kind::words) return "list of " + force_list(tick, tick, ", ");
   if (k.minimum == 0 && k.maximum == 1) return "0, 1";
   return with_unit(std::to_string(k.minimum) + " to " + std::to_string(k.maximum), k);
 }
 
-// What this program's own header says is what the libraries' say: the same compiler made them.
+// Class, order of bytes and machine of the libraries, which are those of this program: the same compiler
+// made them. ELF has them at the same places in both classes.
 bool print_machine() {
   unsigned char header[20];
   std::FILE* self = std::fopen("/proc/self/exe", "rb");
-  const bool complete = self != nullptr && std::fread(header, 1, sizeof header, self) == sizeof header;
+  const bool complete =
+      self != nullptr && std::fread(header, 1, sizeof header, self) == sizeof header;
   if (self != nullptr) std::fclose(self);
   if (!complete) return false;
-  std::printf("happy_run_machine='%03o %03o %03o %03o'\n", header[4], header[5], header[18], header[19]);
+  const bool little = header[5] == 1;
+  const int machine = little ? header[18] + header[19] * 256 : header[18] * 256 + header[19];
+  std::printf("happy_run_endian=%d\nhappy_run_machine='%d %d %d'\n", header[5], header[4],
+              header[5], machine);
   return true;
 }
 
@@ -69,7 +75,8 @@ void print_shell(const knob& k) {
 }
 
 bool print_all_for_shell() {
-  std::puts("# Made by scripts/list-knobs.cc from the table in shim/config.cc; happy-run reads it.");
+  std::puts(
+      "# Made by scripts/list-knobs.cc from the table in shim/config.cc; happy-run reads it.");
   if (!print_machine()) return false;
   for (const knob& k : happy::knobs()) print_shell(k);
   std::printf("happy_run_order");
@@ -85,7 +92,8 @@ void print_markdown() {
   std::puts("| variable | default | range | meaning |");
   std::puts("|---|---|---|---|");
   for (const knob& k : happy::knobs()) {
-    std::printf("| `%s` | %s | %s | %s |\n", k.name, fallback(k).c_str(), range(k, true).c_str(), k.help);
+    std::printf("| `%s` | %s | %s | %s |\n", k.name, fallback(k).c_str(), range(k, true).c_str(),
+                k.help);
   }
 }
 

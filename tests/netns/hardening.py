@@ -71,18 +71,33 @@ def run_both(network, make_command, seconds=20, host_settings=None, **options):
     return (hosts, *(program.wait(seconds) for program in programs))
 
 
-def compare(network, item, make_command, slack_s=SLACK_S, sooner=False, status=0, **options):
+def judge(item, hosts, bare, happy, slack_s=SLACK_S, sooner=False, status=0):
     """Both runs must be equal: status, output, times within `slack_s` (`sooner`: libhappy may be faster).
 
     `status` is how bare must end, so that a victim that does not run at all is not taken for equal.
     """
-    hosts, bare, happy = run_both(network, make_command, **options)
     check_equal(bare.status, status, f"bare's exit status (output {bare.output.strip()[-300:]!r})")
     found = list(differences(bare, happy, hosts, slack_s, sooner))
     tell(item, summary(bare, split(bare.output, hosts[0])[0]), summary(happy, split(happy.output, hosts[1])[0]),
          not found)
     check(not found, f"{item}: " + "; ".join(found))
+
+
+def compare(network, item, make_command, seconds=20, host_settings=None, environment=None, **judged):
+    """Runs a command bare and with libhappy, and judges."""
+    hosts, bare, happy = run_both(network, make_command, seconds, host_settings, environment=environment)
+    judge(item, hosts, bare, happy, **judged)
     return hosts, bare, happy
+
+
+def compare_result(network, item, make_command, **options):
+    """A program that walks the addresses: both must end in the same way and reach a server; libhappy sooner."""
+    _, bare, happy = run_both(network, make_command, **options)
+    last = [(run.output.splitlines() or [""])[-1] for run in (bare, happy)]
+    equal = bare.status == happy.status == 0 and [line.split(" ")[0] for line in last] == ["peer", "peer"]
+    tell(item, summary(bare, last[:1]), summary(happy, last[1:]), equal)
+    check(equal, f"{item}: bare {bare.status} {bare.output!r}, with libhappy {happy.status} {happy.output!r}")
+    return bare, happy
 
 
 def check_quiet_after(network, host, moment_ms, grace_ms=50):

@@ -107,6 +107,9 @@ def smtp(client):
         if line.upper().startswith(b"QUIT"):
             client.send(b"221 bye\r\n")
             return
+        if line.upper().startswith(b"DATA"):
+            client.send(b"354 go on\r\n")
+            client.read_until(b"\r\n.\r\n")
         client.send(b"250 ok\r\n")
 
 

@@ -78,6 +78,7 @@ int main(int argc, char** argv) {
   if (argc != 5) return 2;
   when = argv[1], how = argv[2], name = argv[3], port = argv[4];
   int taken[1024], count = 0, lowest = 3;
+  struct footprint before = footprint();
   pthread_t thread;
   if (!is("lookup")) list = look_up(name, port);
   if (is("before")) {
@@ -103,7 +104,6 @@ int main(int argc, char** argv) {
 
   for (int i = 0; i < count; ++i) close(taken[i]);
   if (fd >= 0 && !is("race-all")) close(fd);
-  struct footprint before = footprint();
   double began = now_ms();
   list = look_up(name, port);
   int connected = -1;

@@ -1,0 +1,410 @@
+"""Faults that people reported, each as a test: the right outcome of a program that hung, or was harmed by an interposer.
+
+The numbers are those of the collection of cases (kinds A: programs hanging on broken IPv6; E: interposers and dup2).
+"""
+
+import re
+import statistics
+
+import hardening
+from cases import REGISTRY, Case, case, check, check_between, check_equal, families, victim
+
+ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address takes 3 s
+LOOP = "import socket,sys\ns = socket.create_connection((sys.argv[1], int(sys.argv[2])))\n"
+
+
+def connected(network, command, within_s, family="4", status=0, count=1, **options):
+    """The program, helped, reaches the living family in time from its start, by `count` connections with data."""
+    host = network.host("case")
+    run = network.run(command(host), happy=True, seconds=15, **options)
+    accepts = network.accepts(host)
+    shown = f"status {run.status}, output {run.output.strip()[-300:]!r}"
+    check_equal(families(accepts), family * count, f"connections ({shown})")
+    check_between((accepts[0]["time_ms"] - run.started_ms) / 1000, 0, within_s, "seconds to the server's accept()")
+    if status is not None:
+        check_equal(run.status, status, f"exit status ({shown})")
+    return host, run
+
+
+# -- A: programs hanging on broken IPv6 --
+
+
+@case("v6-drop")
+def case_01_wget_dead_v6(network):
+    """wget waits for the kernel's whole SYN cycle at an IPv6 address that is silent."""
+    host, run = connected(network, lambda host: ["wget", "-q", "-O-", f"http://{host.name}/"], 0.6)
+    check_equal(run.output, "hello\n", "body")
+    first, second = network.syns(host)
+    check_equal(families([first, second]), "64", "SYNs")
+    check_between(second["time_ms"] - first["time_ms"], 200, 300, "ms between the SYNs")
+
+
+SSH = ["ssh", "-F/dev/null", "-oBatchMode=yes", "-oStrictHostKeyChecking=no", "-oUserKnownHostsFile=/dev/null"]
+
+
+@case("v6-drop")
+def case_02_ssh_filtered_on_v6(network):
+    """ssh's port is filtered on IPv6 only."""
+    connected(network, lambda host: [*SSH, host.name, "true"], 0.5, status=255)
+
+
+@case("v6-drop")
+def case_02_git_over_ssh_filtered_on_v6(network):
+    """The same for the ssh that git starts."""
+    connected(network, lambda host: ["git", "ls-remote", f"ssh://{host.name}/x"], 0.6, status=128,
+              environment={"GIT_SSH_COMMAND": " ".join(SSH)})
+
+
+@case("v6-drop")
+def case_03_git_protocol(network):
+    """git:// walks the addresses with blocking connects."""
+    connected(network, lambda host: ["git", "ls-remote", f"git://{host.name}/x"], 0.6)
+
+
+@case("v6-noroute")
+def case_03_git_protocol_no_route(network):
+    """The same without an IPv6 route."""
+    connected(network, lambda host: ["git", "ls-remote", f"git://{host.name}/x"], 0.15)
+
+
+@case("v6-drop")
+def case_03_git_http(network):
+    """libcurl races by itself and must not be slowed down."""
+    connected(network, lambda host: ["git", "ls-remote", f"http://{host.name}/x"], 0.6, status=None, count=1)
+
+
+@case("v6-noroute")
+def case_03_git_http_no_route(network):
+    """The same without an IPv6 route."""
+    connected(network, lambda host: ["git", "ls-remote", f"http://{host.name}/x"], 0.15, status=None)
+
+
+@case("v6-drop")
+def case_04_lftp(network):
+    """lftp stays in its connecting state."""
+    _, run = connected(network, lambda host: ["lftp", "-c", f"set net:max-retries 1; cat http://{host.name}/"], 0.7)
+    check_equal(run.output, "hello\n", "body")
+
+
+@case("v6-drop")
+def case_06_psql(network):
+    """libpq's asynchronous connect never leaves the first dead address."""
+    _, run = connected(network, lambda host: ["psql", f"host={host.name} port=80 dbname=x", "-c", "1"], 0.5, status=2)
+    check_between(run.seconds(), 0, 1, "seconds")
+
+
+@case("v4-drop")
+def case_07_redis_dead_v4(network):
+    """redis-cli asks for IPv4 first, and has no time-out: no slower than bare."""
+    hosts, _, _ = hardening.run_both(network, lambda host: ["redis-cli", "-h", host.name, "-p", "80", "ping"], seconds=4)
+    accepts = network.accepts(hosts[1])
+    check(accepts and families(accepts)[0] == "6" or not network.accepts(hosts[0]), "bare connected, libhappy did not")
+
+
+@case("v4-drop", **ONE_RETRY)
+def case_07_ipv4_only_askers(network):
+    """Programs that only ask for IPv4 end as bare, no later."""
+    perl = 'use IO::Socket::INET; IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => 80) or die "failed\n"'
+    hardening.compare(network, "Perl's IO::Socket::INET, IPv4 dead", lambda host: ["perl", "-e", perl, host.name],
+                      status=110)
+
+
+@case("v6-drop")
+def case_08_urllib(network):
+    """A GET that takes two minutes because IPv6 stands first."""
+    script = "import urllib.request as u, sys; print(u.urlopen(f'http://{sys.argv[1]}/').read())"
+    _, run = connected(network, lambda host: ["/usr/bin/python3", "-c", script, host.name], 0.8)
+    check_equal(run.output, "b'hello\\n'\n", "body")
+
+
+@case("v6-drop")
+def case_08_peer_is_the_winner(network):
+    """getpeername() and the family are the winner's."""
+    script = LOOP + "print(s.getpeername()); s.send(b'x'); s.recv(1)"
+    host, run = connected(network, lambda host: ["/usr/bin/python3", "-c", script, host.name, "7"], 0.8)
+    check_equal(run.output, f"('{host.ipv4[0]}', 7)\n", "peer")
+
+
+JAVA = """
+import java.net.*;
+public class J {
+    public static void main(String[] a) throws Exception {
+        InetAddress.getByName("localhost");
+        long began = System.nanoTime();
+        Socket s = new Socket();
+        s.connect(new InetSocketAddress(a[0], 7), 5000);
+        System.out.println((System.nanoTime() - began) / 1000000);
+        System.out.println(s.getRemoteSocketAddress());
+        s.getOutputStream().write(1);
+        System.out.println(s.getInputStream().read());
+    }
+}
+"""
+
+
+@case("v6-drop", seconds=60)
+def case_09_java(network):
+    """A JVM that prefers IPv6 gives up, or waits."""
+    source = network.folder / "J.java"
+    source.write_text(JAVA, encoding="ascii")
+    host = network.host("case")
+    run = network.run(["java", "-Djava.net.preferIPv6Addresses=true", source, host.name], happy=True, seconds=25)
+    check_equal(run.status, 0, f"exit status ({run.output})")
+    took, peer, echo = run.output.split("\n")[:3]
+    check(int(took) < 600 and host.ipv4[0] in peer and echo == "1", f"{took} ms, {peer}, {echo}")
+
+
+@case("v6-drop")
+def case_10_submission_dead_v6(network):
+    """A mail client's port is dead on IPv6."""
+    connected(network, lambda host: ["msmtp", f"--host={host.name}", "--port=25", "--from=a@x.test", "b@x.test"], 0.6)
+
+
+@case("v6-drop")
+def case_10_swaks_dead_v6(network):
+    """swaks looks up IPv4 only or walks; exactly one session."""
+    connected(network, lambda host: ["swaks", "--server", host.name, "--quit-after", "CONNECT"], 0.8)
+
+
+@case()
+def case_10_submission_first_of_two_v4_dead(network):
+    """Two A records, the first is dead."""
+    host = network.host("case", addresses=["198.51.100.190", "198.51.100.90"])
+    run = network.run(["msmtp", f"--host={host.name}", "--port=25", "--from=a@x.test", "b@x.test"], happy=True)
+    check_equal((run.status, families(network.accepts(host))), (0, "4"), f"status and connections ({run.output})")
+    check_between((network.accepts(host)[0]["time_ms"] - run.started_ms) / 1000, 0, 0.6, "seconds")
+
+
+RUBY = "require 'socket'; s = TCPSocket.new(ARGV[0], 7); s.write('x'); s.read(1)"
+PHP = "echo file_get_contents('http://' . $argv[1] . '/');"
+PERL = "use IO::Socket::IP; my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerService => 7, Type => 1) or die; " \
+       "$s->syswrite('x'); $s->sysread(my $r, 1)"
+TCL = "set s [socket [lindex $argv 0] 7]; puts -nonewline $s x; flush $s; read $s 1; close $s"
+LEGACY = {
+    "telnet": (0.7, lambda host: ["telnet", host.name], {"stdin": None}),
+    "ftp": (0.7, lambda host: ["ftp", "-n", host.name, "25"], {}),
+    "nc": (0.7, lambda host: ["nc", host.name, "7"], {"stdin": b"x"}),
+    "mysql": (0.7, lambda host: ["mysql", "-h", host.name, "-P", "25", "-e", "quit"], {}),
+    "ldapsearch": (0.7, lambda host: ["ldapsearch", "-x", "-H", f"ldap://{host.name}", "-b", "dc=test"], {}),
+    "mosquitto_pub": (0.7, lambda host: ["mosquitto_pub", "-h", host.name, "-t", "t", "-m", "m"], {}),
+    "rsync": (0.7, lambda host: ["rsync", f"rsync://{host.name}:25/x"], {}),
+    "lynx": (0.7, lambda host: ["lynx", "-dump", f"http://{host.name}/"], {}),
+    "w3m": (0.7, lambda host: ["w3m", "-dump", f"http://{host.name}/"], {}),
+    "php": (0.7, lambda host: ["php", "-r", PHP, host.name], {}),
+    "ruby": (1.5, lambda host: ["ruby", "-e", RUBY, host.name], {}),
+    "perl": (0.7, lambda host: ["perl", "-e", PERL, host.name], {}),
+    "tclsh": (0.7, lambda host: ["sh", "-c", f"echo '{TCL}' | tclsh /dev/stdin {host.name}"], {}),
+    "s_client": (0.7, lambda host: ["openssl", "s_client", "-connect", f"{host.name}:443"], {}),
+    "bash": (0.7, lambda host: ["bash", "-c", f"exec 3<>/dev/tcp/{host.name}/7; echo x >&3; head -c1 <&3"], {}),
+}
+
+
+def legacy_client(network, within_s, command, options):
+    """Stalls in unrelated clients as soon as AAAA records are published without working IPv6."""
+    connected(network, command, within_s, status=None, **options)
+
+
+for program, (within_s, command, options) in LEGACY.items():
+    REGISTRY[f"case_12_legacy.{program}"] = Case(legacy_client, ("v6-drop",), (within_s, command, options))
+
+NODE = "const s=require('net').connect(7,process.argv[1]);s.on('connect',()=>s.end('x'));s.on('error',()=>process.exit(1))"
+RACERS = {
+    "apt": lambda host: ["/usr/lib/apt/apt-helper", "-oAcquire::Retries=0", "download-file", f"http://{host.name}/x",
+                         f"/run/lab/{host.name}"],
+    "curl": lambda host: ["curl", "-s", f"http://{host.name}/"],
+    "node": lambda host: ["node", "-e", NODE, host.name],
+    "aria2c": lambda host: ["aria2c", "-q", "--allow-overwrite", "-d", "/run/lab", "-o", f"a-{host.name}",
+                            f"http://{host.name}/"],
+}
+
+
+def racer(network, command):
+    """Clients that race by themselves get no slower, and no busier: at most two SYNs for an address, four in all."""
+    hosts, bare, happy = hardening.run_both(network, command)
+    check_equal(happy.status, bare.status, f"exit status ({happy.output})")
+    check_between(happy.seconds(), 0, bare.seconds() + 0.1, "seconds")
+    syns = [syn["address"] for syn in network.syns(hosts[1])]
+    check(len(syns) <= 4 and all(syns.count(address) <= 2 for address in syns), f"SYNs to {syns}")
+
+
+for program, command in RACERS.items():
+    REGISTRY[f"case_13_races_itself.{program}"] = Case(racer, ("v6-drop",), (command,))
+
+# -- E: interposers and dup2; those that concern blocking programs --
+
+
+@case("all-dead", **ONE_RETRY)
+def case_70_eintr_restart_and_send_timeout(network):
+    """EINTR after one second; SA_RESTART goes on; SO_SNDTIMEO ends it with EINPROGRESS, then EALREADY."""
+    for how in ("eintr", "restart", "sndtimeo"):
+        def command(host):
+            return victim("left", how, 1000, host.name, 7)  # pylint: disable=cell-var-from-loop
+
+        _, _, happy = hardening.compare(network, f"case 70: {how}", command)
+        wanted = {"eintr": "EINTR", "restart": "ETIMEDOUT", "sndtimeo": "EINPROGRESS"}[how]
+        check_equal(hardening.said(happy, "connect"), wanted, "connect()")
+
+
+@case("v6-drop")
+def case_71_ssh_closes_every_descriptor(network):
+    """ssh begins with close_range(3, ~0)."""
+    connected(network, lambda host: [*SSH, host.name, "true"], 0.5, status=255)
+
+
+@case("v6-drop")
+def case_71_python_subprocess(network):
+    """A child with close_fds, started by a process that has raced already."""
+    script = LOOP + "import subprocess; s.close()\n" \
+                    "print(subprocess.run([sys.executable, '-c', sys.argv[3], *sys.argv[1:]], close_fds=True).returncode)"
+    inner = LOOP + "s.send(b'x'); s.recv(1)"
+    host, run = connected(network, lambda host: ["/usr/bin/python3", "-c", script, host.name, "7", inner], 0.8, count=2)
+    check_equal(run.output, "0\n", f"child's status ({families(network.syns(host))})")
+
+
+@case("v6-drop")
+def case_71_shell_closes_numbers(network):
+    """A shell that closes 3 to 20, then connects."""
+    closes = " ".join(f"{number}>&-" for number in range(3, 21))
+    connected(network, lambda host: ["bash", "-c", f"exec {closes}; exec 3<>/dev/tcp/{host.name}/7; echo x >&3; head -c1 <&3"],
+              0.5)
+
+
+@case("v6-drop", **ONE_RETRY)
+def case_72_nothing_leaks_across_exec(network):
+    """What a program finds open is what it finds open bare."""
+    for script in ("exec ls -l /proc/self/fd | wc -l", f"{' '.join(victim('walk', 'NAME', 7))} >/dev/null; exec ls /proc/self/fd"):
+        def command(host):
+            return ["sh", "-c", script.replace("NAME", host.name)]  # pylint: disable=cell-var-from-loop
+
+        hardening.compare(network, "case 72: fds after exec", lambda host: command(host), sooner=True)
+
+
+REEXEC = """
+import os, socket, sys
+name, count = sys.argv[1], int(sys.argv[2])
+s = socket.create_connection((name, 7)); s.send(b'x'); s.recv(1); s.close()
+if count: os.execv(sys.executable, [sys.executable, '-c', os.environ['SCRIPT'], name, str(count - 1)])
+print(sorted(os.listdir('/proc/self/fd')), len(os.listdir('/proc/self/task')))
+"""
+
+
+@case("v6-reset", seconds=90)
+def case_72_reexec_loop(network):
+    """A program that connects and executes itself again, thirty times, has gathered nothing."""
+    hosts, bare, happy = hardening.run_both(network, lambda host: ["/usr/bin/python3", "-c", REEXEC, host.name, "30"],
+                                            seconds=60, environment={"SCRIPT": REEXEC})
+    check_equal((happy.status, happy.output), (bare.status, bare.output), "status and fds")
+    check_equal(len(network.accepts(hosts[1])), 31, "connections")
+
+
+OPTIONS = "keepalive,keepidle=33,nodelay,sndbuf=40000,rcvbuf=50000,tos=0x10,setsockopt=1:36:7,so-bindtodevice=c0,mss=1000," \
+          "linger=5"
+FIELDS = (r"keepalive,3[0-9]", "fwmark:0x7", "%c0", "rb100000", "tb80000", r"advmss:9[0-9]+")
+
+
+def options_survive(network, version, family, peer_family):
+    """What was set before connect() is there after it, whoever won."""
+    host = network.host("case")
+    program = network.start(["socat", "-u", "-", f"{version}:{host.name}:7,{OPTIONS}"], happy=True, stdin=None)
+    network.wait_for(lambda: [a for a in network.find("accept") if a["address"] in host.addresses()], 5)
+    peer = network.accepts(host)[0]["address"]
+    shown = network.run(["ss", "-tnoemi", "dst", f"[{peer}]" if ":" in peer else peer]).output
+    program.wait(0.1)
+    check_equal(families(network.accepts(host)), peer_family, f"connection ({family})")
+    for field in FIELDS:
+        check(re.search(field, shown), f"no {field} in {shown}")
+
+
+for fault, versions in (("healthy", {"TCP4": "4", "TCP6": "6", "TCP": "46"}), ("v6-drop", {"TCP4": "4", "TCP": "4"}),
+                        ("v4-drop", {"TCP6": "6", "TCP": "6"})):
+    for version, wanted in versions.items():
+        for one in wanted[:1]:
+            REGISTRY[f"case_76_options_survive_{fault.replace('-', '_')}.{version}"] = Case(
+                options_survive, (fault,), (version, wanted, one))
+
+ONLY_TCP = """
+import socket, struct, sys
+def attempt(text, function):
+    try: print(text, function())
+    except OSError as error: print(text, error.errno)
+name = sys.argv[1]
+addresses = [a[4][0] for a in socket.getaddrinfo(name, 53, type=socket.SOCK_STREAM)]
+for address in addresses:
+    s = socket.socket(socket.AF_INET6 if ':' in address else socket.AF_INET, socket.SOCK_DGRAM)
+    attempt('udp', lambda: s.connect((address, 53)))
+    attempt('udp source', lambda: s.getsockname()[0])
+    attempt('udp again', lambda: s.connect((address, 54)))
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def raw(fd, data, length):
+    ctypes.set_errno(0)
+    return libc.connect(fd, data, length), ctypes.get_errno()
+u = socket.socket(socket.AF_UNIX)
+print('abstract', raw(u.fileno(), b'\\x01\\x00\\x00x', 4), raw(u.fileno(), b'\\x01\\x00a', 3), raw(u.fileno(), None, 0))
+t = socket.socket(socket.AF_INET)
+print('unspec', raw(t.fileno(), bytes(16), 16), raw(t.fileno(), bytes(2), 2), raw(t.fileno(), b'\\x02\\x00\\x00', 3))
+print('bad fd', raw(-1, b'\\x02\\x00' + bytes(14), 16), raw(999, b'\\x02\\x00' + bytes(14), 16), raw(0, b'\\x02\\x00' + bytes(14), 16))
+n = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+attempt('netlink', lambda: n.connect((0, 0)))
+r = socket.socket(socket.AF_INET, socket.SOCK_RAW, 17)
+attempt('raw', lambda: r.connect((addresses[-1], 0)))
+mixed = socket.socket(socket.AF_INET6)
+mixed.settimeout(None)
+four = socket.inet_aton(addresses[-1])
+print('v4 on v6', raw(mixed.fileno(), struct.pack('=HH4s8s', socket.AF_INET, socket.htons(7), four, b''), 16))
+"""
+
+
+@case()
+def case_78_only_tcp_connects_are_touched(network):
+    """UDP, AF_UNIX, netlink, AF_UNSPEC, raw, wrong lengths: the same, and no TCP packet."""
+    hosts, _, _ = hardening.compare(network, "case 78: connects that are not TCP",
+                                    lambda host: ["/usr/bin/python3", "-c", ONLY_TCP, host.name])
+    check_equal(network.syns(hosts[1]), [], "SYNs")
+
+
+@case("v6-drop")
+def case_81_existing_preload_is_kept(network):
+    """happy-run puts the library beside others."""
+    run = network.run(["sh", "-c", 'echo "$LD_PRELOAD"'], happy=True, by_happy_run=True, trace=False,
+                      environment={"LD_PRELOAD": "libjemalloc.so.2"})
+    check(re.fullmatch(r"\S+/libhappy\.so:libjemalloc\.so\.2\n", run.output), run.output)
+
+
+@case("v6-drop", **ONE_RETRY)
+def case_81_child_without_preload(network):
+    """env -u LD_PRELOAD switches it off for a child."""
+    _, run = connected(network, lambda host: ["env", "-u", "LD_PRELOAD", *victim("walk", host.name, 7)], 4, by_happy_run=True)
+    check(run.seconds() > 2.5, "it was raced")
+
+
+@case("v6-drop")
+def case_81_file_capabilities(network):
+    """ping has file capabilities: it runs unchanged, without a word on stderr."""
+    bare, happy = (network.run(["ping", "-c1", "-n", "127.0.0.1"], by_happy_run=helped, happy=helped) for helped in (False, True))
+
+    def words(text):
+        return re.sub(r"[\d.]+ ?ms", "", text).split()
+
+    check_equal((happy.status, words(happy.output)), (bare.status, words(bare.output)), "status and output")
+
+
+def many_runs(network, records, family):
+    """Two hundred runs of nc in a healthy network: little is added, one SYN each, no step of 50 or 250 ms."""
+    hosts = [network.host(label, addresses=addresses) for label, addresses in zip(("bare", "happy"), records)]
+    times = ([], [])
+    for _ in range(100):
+        for host, kept in zip(hosts, times):
+            run = network.run(["nc", "-z", host.name, "7"], happy=host is hosts[1], trace=False)
+            check_equal(run.status, 0, "exit status")
+            kept.append(run.seconds() * 1000)
+    added = statistics.median(times[1]) - statistics.median(times[0])
+    check_between(added, -5, 5, "ms added in the median")
+    slowest = sorted(times[1])[-2] - sorted(times[0])[-2]
+    check_between(slowest, -1000, 40, "ms added in the slowest but one")
+    check_equal(families(network.syns(hosts[1])), family * 100, "SYNs")
+
+
+for label, records, family in (("v4only", (["198.51.100.77"], ["198.51.100.78"]), "4"),
+                               ("v6only", (["2001:db8:2::77"], ["2001:db8:2::78"]), "6"), ("dual", (None, None), "6")):
+    REGISTRY[f"case_82_overhead.{label}"] = Case(many_runs, (), (records, family), 60)

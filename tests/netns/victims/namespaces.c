@@ -1,0 +1,103 @@
+// What the kernel allows only to a process with one thread, and what it does to one thread only, after a race.
+//
+//   namespaces WHAT [-t | -2] NAME PORT
+//
+// -t: the program had a second thread, which is gone. -2: it connects twice before.
+// WHAT: user     unshare(CLONE_NEWUSER)
+//       userns   setns() into another user namespace's mount namespace (needs one thread too)
+//       mnt      unshare(CLONE_NEWNS), then unmounts nothing; setns() back
+//       net      one thread unshare(CLONE_NEWNET)s in the middle of its own lookups: nothing may connect from there
+//       setns    setns() into the network namespace of the servers: connects there by the same name
+//       setuid   setuid() while a thread is in mid-race: every thread changes
+//       capset   drops capabilities after a race: no thread is left that still has them
+
+#include "hardening.h"
+
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
+static const char* what;
+static struct addrinfo* list;
+
+static int is(const char* other) { return !strcmp(what, other); }
+
+static int walk(void) {
+  int fd = -1;
+  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next) fd = connect_first(info);
+  return fd;
+}
+
+static void* walk_in_thread(void* unused) {
+  int fd = walk();
+  printf("thread %s\n", fd < 0 ? "not connected" : echo_works(fd) ? "echo" : "no echo");
+  return unused;
+}
+
+static void* nothing(void* unused) { return unused; }
+
+static void say(const char* call, int failed) { printf("%s %s\n", call, failed ? strerrorname_np(errno) : "ok"); }
+
+// The distinct values of a field of /proc/self/task/*/status.
+static void print_of_all_threads(const char* field) {
+  char command[256];
+  fflush(stdout);
+  snprintf(command, sizeof command, "cat /proc/%d/task/*/status | grep '^%s:' | sort -u", (int)getpid(), field);
+  if (system(command)) puts("no status");
+}
+
+static void drop_capabilities(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct none[2] = {{0}};
+  say("capset", (int)syscall(SYS_capset, &header, none));
+}
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  what = argv[1];
+  int option = argv[2][0] == '-';
+  const char *name = argv[2 + option], *port = argv[3 + option];
+  pthread_t thread;
+  if (!strcmp(argv[2], "-t")) {
+    pthread_create(&thread, NULL, nothing, NULL);
+    pthread_join(thread, NULL);
+  }
+  list = look_up(name, port);
+  if (is("setuid")) {
+    pthread_create(&thread, NULL, walk_in_thread, NULL);
+    sleep_ms(400);
+    double began = now_ms();
+    say("setuid", setuid(65534));
+    printf("setuid_ms %.1f\n", now_ms() - began);
+    print_of_all_threads("Uid");
+    pthread_join(thread, NULL);
+    return 0;
+  }
+  if (!strcmp(argv[2], "-2")) close(walk());
+  int fd = walk();
+  printf("first %s\n", fd < 0 ? "not connected" : echo_works(fd) ? "echo" : "no echo");
+  if (is("user")) say("unshare", unshare(CLONE_NEWUSER));
+  if (is("mnt")) {
+    int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    say("unshare", unshare(CLONE_NEWNS));
+    say("setns", setns(own, CLONE_NEWNS));
+  }
+  if (is("userns")) say("unshare", unshare(CLONE_NEWUSER | CLONE_NEWNS));
+  if (is("capset")) {
+    drop_capabilities();
+    print_of_all_threads("CapEff");
+  }
+  if (is("net")) {
+    say("unshare", unshare(CLONE_NEWNET));
+    fd = walk();
+    printf("second %s\n", fd < 0 ? strerrorname_np(errno) : "connected");
+  }
+  if (is("setns")) {
+    int servers = open("/run/netns/s", O_RDONLY | O_CLOEXEC);
+    say("setns", setns(servers, CLONE_NEWNET));
+    close(servers);
+    fd = walk();
+    printf("second %s\n", fd < 0 ? strerrorname_np(errno) : echo_works(fd) ? "echo" : "no echo");
+  }
+  return 0;
+}
