@@ -112,7 +112,8 @@ void worker::sleep(core&, watch_list& list, time_point now) {
     return;
   }
   const auto left = std::max(list.deadline - now, duration(0));
-  const timespec limit{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+  const timespec limit{.tv_sec = left.count() / 1'000'000'000,
+                       .tv_nsec = left.count() % 1'000'000'000};
   raw_syscall(SYS_futex, reinterpret_cast<long>(&calls_), FUTEX_WAIT_PRIVATE, list.calls,
               list.deadline == never ? 0 : reinterpret_cast<long>(&limit));
 }
@@ -208,8 +209,6 @@ bool worker::idle(core&, time_point now) {
   return true;
 }
 
-void worker::stop() {
-  running_ = false;
-}
+void worker::stop() { running_ = false; }
 
 }  // namespace happy

@@ -49,8 +49,8 @@ class worker {
 
   std::atomic<bool> running_{false};
   std::atomic<std::uint32_t> calls_{0};  // wake() counts here; the thread sleeps on it
-  std::atomic<pid_t> thread_{0};  // its number until the kernel has taken it back
-  bool leave_at_once_ = false;    // the process had one thread before this one
+  std::atomic<pid_t> thread_{0};         // its number until the kernel has taken it back
+  bool leave_at_once_ = false;           // the process had one thread before this one
   time_point idle_since_ = never;
 };
 

@@ -19,11 +19,14 @@ static void note(const char* call, const char* result) {
 }
 
 __attribute__((constructor)) static void early(void) {
-  struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  struct sockaddr_in nobody = {
+      .sin_family = AF_INET, .sin_port = htons(9), .sin_addr = {htonl(INADDR_LOOPBACK)}};
   errno = 0;
   int fd = socket(AF_INET, SOCK_STREAM, 0);
-  note("connect", connect(fd, (struct sockaddr*)&nobody, sizeof nobody) ? strerrorname_np(errno) : "ok");
-  note("connect -1", connect(-1, (struct sockaddr*)&nobody, sizeof nobody) ? strerrorname_np(errno) : "ok");
+  note("connect",
+       connect(fd, (struct sockaddr*)&nobody, sizeof nobody) ? strerrorname_np(errno) : "ok");
+  note("connect -1",
+       connect(-1, (struct sockaddr*)&nobody, sizeof nobody) ? strerrorname_np(errno) : "ok");
   close(fd);
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
   int code = getaddrinfo("localhost", "7", &hints, &list);
@@ -33,7 +36,8 @@ __attribute__((constructor)) static void early(void) {
   note("getaddrinfo NAME", code ? gai_strerror(code) : "ok");
   if (!code) {
     fd = socket(list->ai_family, list->ai_socktype, list->ai_protocol);
-    note("connect NAME", connect(fd, list->ai_addr, list->ai_addrlen) ? strerrorname_np(errno) : "ok");
+    note("connect NAME",
+         connect(fd, list->ai_addr, list->ai_addrlen) ? strerrorname_np(errno) : "ok");
     close(fd);
     freeaddrinfo(list);
   }

@@ -3,4 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-__attribute__((constructor)) static void run(void) { close(open(PLANTED, O_CREAT | O_WRONLY, 0600)); }
+__attribute__((constructor)) static void run(void) {
+  close(open(PLANTED, O_CREAT | O_WRONLY, 0600));
+}

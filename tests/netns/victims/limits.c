@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   }
   printf("connect %s\n", fd < 0 ? strerrorname_np(error) : "connected");
   if (fd >= 0) printf("echo %d\n", echo_works(fd));
-  printf("numbers_left %d\n", !strcmp(what, "nofile") || !strcmp(what, "filled") ? numbers_left() : 0);
+  printf("numbers_left %d\n",
+         !strcmp(what, "nofile") || !strcmp(what, "filled") ? numbers_left() : 0);
   return 0;
 }

@@ -22,7 +22,8 @@ static int is(const char* what, const char* other) { return !strcmp(what, other)
 static int walk(const char* name, const char* port) {
   struct addrinfo* list = look_up(name, port);
   int fd = -1;
-  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next) fd = connect_first(info);
+  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next)
+    fd = connect_first(info);
   freeaddrinfo(list);
   return fd;
 }
@@ -30,7 +31,8 @@ static int walk(const char* name, const char* port) {
 static int connect_by_module(const char* path, const char* name, const char* port) {
   void* module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!module) return puts(dlerror()), -1;
-  int (*call)(const char*, const char*) = (int (*)(const char*, const char*))dlsym(module, "module_connect");
+  int (*call)(const char*, const char*) =
+      (int (*)(const char*, const char*))dlsym(module, "module_connect");
   return call(name, port);
 }
 

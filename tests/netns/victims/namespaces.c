@@ -24,7 +24,8 @@ static int is(const char* other) { return !strcmp(what, other); }
 
 static int walk(void) {
   int fd = -1;
-  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next) fd = connect_first(info);
+  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next)
+    fd = connect_first(info);
   return fd;
 }
 
@@ -36,13 +37,16 @@ static void* walk_in_thread(void* unused) {
 
 static void* nothing(void* unused) { return unused; }
 
-static void say(const char* call, int failed) { printf("%s %s\n", call, failed ? strerrorname_np(errno) : "ok"); }
+static void say(const char* call, int failed) {
+  printf("%s %s\n", call, failed ? strerrorname_np(errno) : "ok");
+}
 
 // The distinct values of a field of /proc/self/task/*/status.
 static void print_of_all_threads(const char* field) {
   char command[256];
   fflush(stdout);
-  snprintf(command, sizeof command, "cat /proc/%d/task/*/status | grep '^%s:' | sort -u", (int)getpid(), field);
+  snprintf(command, sizeof command, "cat /proc/%d/task/*/status | grep '^%s:' | sort -u",
+           (int)getpid(), field);
   if (system(command)) puts("no status");
 }
 

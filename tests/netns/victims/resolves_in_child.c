@@ -37,17 +37,22 @@ static void change_credentials(void) {
   if (is("caps") && syscall(SYS_capset, &header, none)) perror("capset");
 }
 
-static void replace_all(char* memory, size_t size, const void* from, const void* to, size_t length) {
-  for (char* at = memory; (at = memmem(at, size - (size_t)(at - memory), from, length)); at += length) memcpy(at, to, length);
+static void replace_all(char* memory, size_t size, const void* from, const void* to,
+                        size_t length) {
+  for (char* at = memory; (at = memmem(at, size - (size_t)(at - memory), from, length));
+       at += length)
+    memcpy(at, to, length);
 }
 
 static const void* address_bytes(const struct sockaddr_storage* address) {
-  return address->ss_family == AF_INET6 ? (const void*)&((const struct sockaddr_in6*)address)->sin6_addr
-                                        : (const void*)&((const struct sockaddr_in*)address)->sin_addr;
+  return address->ss_family == AF_INET6
+             ? (const void*)&((const struct sockaddr_in6*)address)->sin6_addr
+             : (const void*)&((const struct sockaddr_in*)address)->sin_addr;
 }
 
 static void parse_address(const char* text, struct target* target) {
-  if (inet_pton(AF_INET6, text, &((struct sockaddr_in6*)&target->address)->sin6_addr) != 1) perror("address");
+  if (inet_pton(AF_INET6, text, &((struct sockaddr_in6*)&target->address)->sin6_addr) != 1)
+    perror("address");
 }
 
 // Does to memory shared with the parent what a hostile child could do.
@@ -59,9 +64,13 @@ static void attack(const struct target* looked_up, const char* name, const char*
   struct target forged = *looked_up;
   if (is("rewrite")) parse_address(argument, &forged);
   while (fgets(line, sizeof line, maps)) {
-    if (sscanf(line, "%lx-%lx %7s", &begin, &end, permissions) != 3 || permissions[3] != 's' || permissions[1] != 'w') continue;
+    if (sscanf(line, "%lx-%lx %7s", &begin, &end, permissions) != 3 || permissions[3] != 's' ||
+        permissions[1] != 'w')
+      continue;
     char* memory = (char*)begin;
-    if (is("rewrite")) replace_all(memory, end - begin, address_bytes(&looked_up->address), address_bytes(&forged.address), 16);
+    if (is("rewrite"))
+      replace_all(memory, end - begin, address_bytes(&looked_up->address),
+                  address_bytes(&forged.address), 16);
     if (is("rename")) replace_all(memory, end - begin, name, argument, strlen(name));
     if (is("random")) {
       for (size_t i = 0; i + 8 <= end - begin; i += 8) {

@@ -24,10 +24,12 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-static const int of_threads[] = {SYS_clone,         SYS_clone3,      SYS_eventfd,       SYS_eventfd2,  SYS_timerfd_create,
-                                 SYS_epoll_create1, SYS_socketpair,  SYS_epoll_create,  SYS_pidfd_open, SYS_memfd_create,
-                                 SYS_io_uring_setup, SYS_signalfd4};
-static const int strictly[] = {SYS_socket, SYS_connect, SYS_write, SYS_read, SYS_close, SYS_exit_group, SYS_exit};
+static const int of_threads[] = {SYS_clone,        SYS_clone3,         SYS_eventfd,
+                                 SYS_eventfd2,     SYS_timerfd_create, SYS_epoll_create1,
+                                 SYS_socketpair,   SYS_epoll_create,   SYS_pidfd_open,
+                                 SYS_memfd_create, SYS_io_uring_setup, SYS_signalfd4};
+static const int strictly[] = {SYS_socket, SYS_connect,    SYS_write, SYS_read,
+                               SYS_close,  SYS_exit_group, SYS_exit};
 
 static uint32_t action_value(const char* action) {
   if (!strcmp(action, "kill")) return SECCOMP_RET_KILL_PROCESS;
@@ -37,22 +39,30 @@ static uint32_t action_value(const char* action) {
 static size_t write_filter(struct sock_filter* program, const char* rules, uint32_t action) {
   int strict = !strcmp(rules, "strict");
   const int* calls = strict ? strictly : of_threads;
-  size_t count = strict ? sizeof strictly / sizeof *strictly : sizeof of_threads / sizeof *of_threads, used = 0;
-  program[used++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  size_t count =
+             strict ? sizeof strictly / sizeof *strictly : sizeof of_threads / sizeof *of_threads,
+         used = 0;
+  program[used++] =
+      (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
   for (size_t i = 0; i < count; ++i) {
-    program[used++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
-    program[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, strict ? SECCOMP_RET_ALLOW : action);
+    program[used++] =
+        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
+    program[used++] =
+        (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, strict ? SECCOMP_RET_ALLOW : action);
   }
-  program[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, strict ? action : SECCOMP_RET_ALLOW);
+  program[used++] =
+      (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, strict ? action : SECCOMP_RET_ALLOW);
   return used;
 }
 
 static void enter(const char* by, const char* action, const char* rules, unsigned flags) {
   struct sock_filter program[64];
-  struct sock_fprog filter = {(unsigned short)write_filter(program, rules, action_value(action)), program};
+  struct sock_fprog filter = {(unsigned short)write_filter(program, rules, action_value(action)),
+                              program};
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  long failed = !strcmp(by, "syscall") ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter)
-                                       : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+  long failed = !strcmp(by, "syscall")
+                    ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter)
+                    : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
   if (failed) perror("seccomp"), exit(4);
 }
 

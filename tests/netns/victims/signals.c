@@ -29,8 +29,9 @@ static pid_t start_tormentor(const char* what) {
     if (!strcmp(what, "stop")) {
       kill(parent, SIGSTOP), sleep_ms(20), kill(parent, SIGCONT), sleep_ms(20);
     } else {
-      if (number != SIGKILL && number != SIGSTOP && number != SIGCONT && (number < 32 || number > 33) && number != SIGTSTP &&
-          number != SIGTTIN && number != SIGTTOU)
+      if (number != SIGKILL && number != SIGSTOP && number != SIGCONT &&
+          (number < 32 || number > 33) && number != SIGTSTP && number != SIGTTIN &&
+          number != SIGTTOU)
         kill(parent, number);
       sleep_ms(2);
     }
@@ -57,7 +58,8 @@ int main(int argc, char** argv) {
   struct addrinfo* list = look_up(argv[2], argv[3]);
   int of_all = !strcmp(what, "realtime") || !strcmp(what, "blocked");
   for (int number = 1; number < 65; ++number) {
-    int wanted = of_all || (number == SIGCHLD && !strcmp(what, "child")) || (number == SIGALRM && !strcmp(what, "timer"));
+    int wanted = of_all || (number == SIGCHLD && !strcmp(what, "child")) ||
+                 (number == SIGALRM && !strcmp(what, "timer"));
     if (wanted && number != SIGKILL && number != SIGSTOP) handle(number, note, SA_RESTART);
   }
   sigset_t all, old;
@@ -83,8 +85,10 @@ int main(int argc, char** argv) {
   struct itimerval never = {{0, 0}, {0, 0}};
   setitimer(ITIMER_REAL, &never, NULL);
   if (tormentor) kill(tormentor, SIGKILL), kill(tormentor, SIGCONT), waitpid(tormentor, NULL, 0);
-  printf("handlers %s, %s\n", handled || !strcmp(what, "stop") || !strcmp(what, "blocked") ? "as they should" : "never ran",
-         elsewhere ? "on another thread too" : "on the program's thread");
+  printf(
+      "handlers %s, %s\n",
+      handled || !strcmp(what, "stop") || !strcmp(what, "blocked") ? "as they should" : "never ran",
+      elsewhere ? "on another thread too" : "on the program's thread");
   if (!failed) printf("at_echo %d\n", echo_works(fd));
   close(fd);
   print_leftovers(before);

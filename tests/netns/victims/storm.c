@@ -26,8 +26,8 @@ static int name_count, thread_count;
 static const char* port;
 static double stop_ms;
 static uint64_t first_seed;
-static atomic_long connects, connected, wrong_peer, wrong_token, no_token, taken_away, put_over, disturbed, forked,
-    child_failed, lookups_failed;
+static atomic_long connects, connected, wrong_peer, wrong_token, no_token, taken_away, put_over,
+    disturbed, forked, child_failed, lookups_failed;
 
 static int has_address(const struct addrinfo* list, int fd) {
   char peer[NI_MAXHOST] = "";
@@ -61,13 +61,15 @@ static void exchange(int fd, const struct addrinfo* list, uint64_t* seed) {
 static void check_over(int fd, int other_end) {
   char byte;
   if (recv(other_end, &byte, 1, MSG_DONTWAIT) != -1 || recv(fd, &byte, 1, MSG_DONTWAIT) != -1 ||
-      send(fd, "o", 1, MSG_NOSIGNAL) != 1 || recv(other_end, &byte, 1, MSG_DONTWAIT) != 1 || byte != 'o')
+      send(fd, "o", 1, MSG_NOSIGNAL) != 1 || recv(other_end, &byte, 1, MSG_DONTWAIT) != 1 ||
+      byte != 'o')
     disturbed++;
   close(other_end);
   close(fd);
 }
 
-static void connect_once(struct slot* slot, const struct addrinfo* to, const struct addrinfo* list, uint64_t* seed) {
+static void connect_once(struct slot* slot, const struct addrinfo* to, const struct addrinfo* list,
+                         uint64_t* seed) {
   int fd = socket(to->ai_family, to->ai_socktype, to->ai_protocol);
   if (fd < 0) return;
   struct timeval limit = {CONNECT_LIMIT_MS / 1000, CONNECT_LIMIT_MS % 1000 * 1000};
@@ -161,10 +163,12 @@ int main(int argc, char** argv) {
   struct footprint before = footprint();
   for (int i = 0; i < thread_count; ++i) pthread_create(&threads[i], NULL, run, &slots[i]);
   for (int i = 0; i < thread_count; ++i) pthread_join(threads[i], NULL);
-  printf("at_numbers connects %ld, connected %ld, taken %ld, put over %ld, forked %ld, lookups failed %ld\n", connects,
-         connected, taken_away, put_over, forked, lookups_failed);
-  printf("wrong_peer %ld\nwrong_token %ld\nno_token %ld\ndisturbed %ld\nchild_failed %ld\n", wrong_peer, wrong_token,
-         no_token, disturbed, child_failed);
+  printf(
+      "at_numbers connects %ld, connected %ld, taken %ld, put over %ld, forked %ld, lookups failed "
+      "%ld\n",
+      connects, connected, taken_away, put_over, forked, lookups_failed);
+  printf("wrong_peer %ld\nwrong_token %ld\nno_token %ld\ndisturbed %ld\nchild_failed %ld\n",
+         wrong_peer, wrong_token, no_token, disturbed, child_failed);
   printf("enough %d\n", connected > 100);
   print_leftovers(before);
   return 0;
