@@ -79,8 +79,6 @@ attempt_report examine_attempt(const guarded_socket& socket) {
 bool is_endpoint_failure(int error) {
   switch (error) {
     case ECONNREFUSED:
-    case ECONNRESET:
-    case ECONNABORTED:
     case ETIMEDOUT:
     case ENETUNREACH:
     case EHOSTUNREACH:

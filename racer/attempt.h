@@ -44,7 +44,8 @@ struct attempt_report {
 // that is still connecting. A socket that the program has closed has failed with EBADF.
 attempt_report examine_attempt(const guarded_socket& socket);
 
-// What the kernel says of an endpoint that cannot be reached, as against what it says of a wrong call.
+// What the kernel says of an endpoint that cannot be reached, as against what it says of a wrong call, or
+// after the program's own shutdown() (ECONNRESET: a refused handshake is ECONNREFUSED).
 bool is_endpoint_failure(int error);
 
 }  // namespace happy

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "racer/caller.h"
+#include "racer/handover.h"
 #include "racer/hinted.h"
 #include "racer/progress.h"
 #include "racer/race_trace.h"
@@ -89,6 +90,18 @@ void drop_abandoned(core& c, const happy_connect& call, pid_t thread) {
   });
 }
 
+// Two threads in connect() on one socket: the kernel gives both its result, a race could serve only one.
+bool is_connecting_elsewhere(core& c, const pending_race& r) {
+  bool found = false;
+  c.races.for_each_used([&](pending_race& earlier) {
+    if (&earlier == &r || earlier.cookie != r.cookie || earlier.published) return;
+    found = true;
+    restore_send_timeout(earlier);
+    abandon(c, earlier, "two threads connect one socket");
+  });
+  return found;
+}
+
 // Why this socket's connect() is left alone; nullptr: it can be raced. Fills in what is read.
 const char* judge_socket(pending_race& r) {
   int type = 0;
@@ -124,8 +137,8 @@ const char* judge_socket(pending_race& r) {
 }
 
 // Nothing but the named endpoint to try, now or later.
-bool is_single(core& c, const pending_race& r) {
-  if (lookup_is_open(c, r.lookup)) return false;
+bool is_single(core& c, const pending_race& r, time_point now) {
+  if (lookup_is_open(c, r.lookup, now)) return false;
   return r.known.candidates.size() == 1;
 }
 
@@ -211,22 +224,18 @@ int named_error(const pending_race& r) {
   return ETIMEDOUT;  // it was still waiting
 }
 
-// Another endpoint has won: its socket is to be put behind the program's fd, if that still is the
-// socket that the race began with.
+// Another endpoint has won.
 happy_step take(core& c, pending_race& r, happy_connect& call) {
   const int error = named_error(r);
-  if (socket_cookie(r.fd) != r.cookie) return leave(c, r, call, error, "the program closed the fd");
-  if (!r.winner_socket.is_ours()) return leave(c, r, call, error, "the program closed the winner");
-  const int flags = real->fcntl(r.fd, F_GETFD);
-  call.winner = r.winner_socket.release();
-  call.take_flags = flags >= 0 && (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
-  call.error = error;
-  return HAPPY_STEP_TAKE;
+  if (!hand_over(r)) return leave(c, r, call, error, "the program replaced the fd");
+  drop_lookup(c, r.lookup);
+  return settle(c, r, call, 0, 0);
 }
 
 happy_step wait(pending_race& r, happy_connect& call, time_point now) {
   call.word = reinterpret_cast<const std::uint32_t*>(&r.word);
-  call.word_value = race_open;
+  call.word_value = r.open_word();
+  call.error = named_error(r);
   call.wait_ns = r.program_deadline == never
                      ? -1
                      : std::max<std::int64_t>((r.program_deadline - now).count(), 0);
@@ -242,7 +251,7 @@ happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, in
     r.active = true;
   }
   service_lookups(c, now);
-  refresh_plan(c, r);
+  refresh_plan(c, r, now);
   advance(c, r, now);
   if (r.won) return take(c, r, call);
   if (r.lost) return settle(c, r, call, -1, error);
@@ -306,7 +315,6 @@ happy_step connect_begin(core& c, happy_connect& call) {
   core_guard guard(c);
   const time_point now = clock_now();
   drop_abandoned(c, call, thread);
-  service_lookups(c, now);
 
   pending_race* r = c.races.acquire();
   if (r == nullptr) return pass(call, named, "too many races");
@@ -324,10 +332,11 @@ happy_step connect_begin(core& c, happy_connect& call) {
     return start(c, *r, call, now);
   }
   if (!c.intents.find(named.address, thread, now, r->known)) return give_up("address of no lookup");
-  r->lookup = lookup_is_open(c, r->known.id) ? r->known.id : 0;
+  r->lookup = lookup_is_open(c, r->known.id, now) ? r->known.id : 0;
   const int known_error = c.intents.take_failure(named, thread, now);
-  if (known_error == 0 && is_single(c, *r)) return give_up("single address");
+  if (known_error == 0 && is_single(c, *r, now)) return give_up("single address");
   if (const char* reason = judge_socket(*r)) return give_up(reason);
+  if (is_connecting_elsewhere(c, *r)) return give_up("two threads connect one socket");
   if (known_error != 0) {
     trace_failure(*r, named, known_error);
     return settle(c, *r, call, -1, known_error);
@@ -359,21 +368,13 @@ happy_step connect_returned(core& c, happy_connect& call, int result, int error)
 happy_step connect_woken(core& c, happy_connect& call, int error) {
   core_guard guard(c);
   pending_race* r = c.races.find(call.record, call.generation);
-  if (r == nullptr) return give(call, -1, ETIMEDOUT);
+  if (r == nullptr) return give(call, -1, call.error);
   const int first_error = named_error(*r);
   if (r->won) return take(c, *r, call);
   if (r->lost) return settle(c, *r, call, -1, first_error);
   if (error == EINTR) return leave(c, *r, call, EINTR, "interrupted");
   if (error == ETIMEDOUT) return leave(c, *r, call, first_error, "the program's own timeout");
   return wait(*r, call, clock_now());
-}
-
-happy_step connect_taken(core& c, happy_connect& call, int result, int error) {
-  core_guard guard(c);
-  pending_race* r = c.races.find(call.record, call.generation);
-  if (r == nullptr) return give(call, result < 0 ? -1 : 0, error);
-  if (result >= 0) drop_lookup(c, r->lookup);
-  return result >= 0 ? settle(c, *r, call, 0, 0) : settle(c, *r, call, -1, call.error);
 }
 
 void connect_left(core& c, happy_connect& call) {

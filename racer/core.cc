@@ -21,13 +21,26 @@ void service_lookups(core& c, time_point now) {
   std::erase_if(c.open_lookups, [&](const auto& l) { return is_over(c, *l, now); });
 }
 
+void bound_open_lookups(core& c) {
+  if (c.open_lookups.size() < max_open_lookups) return;
+  const auto is_waited_for = [&](std::uint64_t id) {
+    bool found = false;
+    c.races.for_each_used([&](const pending_race& r) { found = found || r.lookup == id; });
+    return found;
+  };
+  const auto victim = std::find_if(c.open_lookups.begin(), c.open_lookups.end(),
+                                   [&](const auto& l) { return !is_waited_for(l->id()); });
+  c.open_lookups.erase(victim == c.open_lookups.end() ? c.open_lookups.begin() : victim);
+}
+
 void drop_lookup(core& c, std::uint64_t id) {
   std::erase_if(c.open_lookups, [&](const auto& l) { return l->id() == id; });
 }
 
-bool lookup_is_open(const core& c, std::uint64_t id) {
-  return id != 0 && std::any_of(c.open_lookups.begin(), c.open_lookups.end(),
-                                [&](const auto& l) { return l->id() == id; });
+bool lookup_is_open(core& c, std::uint64_t id, time_point now) {
+  return id != 0 && std::any_of(c.open_lookups.begin(), c.open_lookups.end(), [&](const auto& l) {
+           return l->id() == id && !is_over(c, *l, now);
+         });
 }
 
 void fork_prepare() {

@@ -16,8 +16,9 @@
 
 namespace happy {
 
-// Lookups whose queries are still open after they were answered; the oldest is given up first.
-inline constexpr std::size_t max_open_lookups = 16;
+// Lookups whose queries are still open after they were answered; of those that no race waits for, the
+// oldest is given up first. Each holds a socket or two, which hide() refuses long before this bound.
+inline constexpr std::size_t max_open_lookups = 256;
 
 // A getaddrinfo() that the program's thread is in. Only that thread touches `work`.
 struct running_lookup {
@@ -65,10 +66,13 @@ void fork_prepare();
 void fork_parent();
 void fork_child();
 
+// Makes room for one more open lookup.
+void bound_open_lookups(core& c);
+
 // Late answers of `id` will not be used any more.
 void drop_lookup(core& c, std::uint64_t id);
 
 // Whether late answers of `id` may still come.
-bool lookup_is_open(const core& c, std::uint64_t id);
+bool lookup_is_open(core& c, std::uint64_t id, time_point now);
 
 }  // namespace happy

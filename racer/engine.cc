@@ -74,11 +74,6 @@ happy_step woken_hook(happy_connect* call, int error) {
   return guarded(HAPPY_STEP_RESULT, [&] { return connect_woken(the_core(), *call, error); });
 }
 
-happy_step taken_hook(happy_connect* call, int result, int error) {
-  return guarded(HAPPY_STEP_RESULT,
-                 [&] { return connect_taken(the_core(), *call, result, error); });
-}
-
 void left_hook(happy_connect* call) {
   guarded([&] { connect_left(the_core(), *call); });
 }
@@ -112,7 +107,6 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .connect_begin = begin_hook,
              .connect_returned = returned_hook,
              .connect_woken = woken_hook,
-             .connect_taken = taken_hook,
              .connect_left = left_hook,
              .quiesce = quiesce_hook,
              .fork_prepare = fork_prepare,

@@ -75,7 +75,7 @@ void keep(core& c, intent&& meant, std::unique_ptr<lookup> open) {
   core_guard guard(c);
   c.intents.forget_failures(meant.thread);
   if (open != nullptr) {
-    if (c.open_lookups.size() == max_open_lookups) c.open_lookups.erase(c.open_lookups.begin());
+    bound_open_lookups(c);
     c.open_lookups.push_back(std::move(open));
   }
   c.intents.add(std::move(meant));

@@ -1,5 +1,10 @@
 #include "racer/pending.h"
 
+#include <limits.h>
+#include <linux/futex.h>
+
+#include "shim/base/raw_syscall.h"
+
 namespace happy {
 namespace {
 
@@ -9,7 +14,6 @@ void reset(pending_race& r) {
   r.program_timeout = {};
   r.program_deadline = never;
   r.borrowed_timeout = false;
-  r.word.store(race_open, std::memory_order_relaxed);
   r.lookup = 0;
   r.swap = false;
   r.known.candidates.clear();
@@ -29,14 +33,12 @@ pending_race* race_pool::acquire() {
   for (pending_race& r : records_) {
     if (r.used) continue;
     r.used = true;
-    ++used_;
     return &r;
   }
   if (records_.size() == max_races) return nullptr;
   pending_race& r = records_.emplace_back();
   r.index = static_cast<std::uint32_t>(records_.size() - 1);
   r.used = true;
-  ++used_;
   return &r;
 }
 
@@ -55,7 +57,12 @@ void race_pool::release(pending_race& r) {
   reset(r);
   ++r.generation;
   r.used = false;
-  --used_;
+  r.word.store(r.open_word(), std::memory_order_release);
+  wake_caller(r);
+}
+
+void wake_caller(pending_race& r) {
+  raw_syscall(SYS_futex, reinterpret_cast<long>(&r.word), FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
 }  // namespace happy

@@ -19,9 +19,6 @@ struct hidden_attempt {
   guarded_socket socket;
 };
 
-// Values of pending_race::word, on which the caller's thread sleeps.
-enum race_word : std::uint32_t { race_open = 0, race_settled = 1 };
-
 // Guarded by the engine's lock, but for `word`.
 struct pending_race {
   // Which record this is, and which use of it.
@@ -39,7 +36,10 @@ struct pending_race {
   time_point program_deadline = never;
   time_point began{};
   bool borrowed_timeout = false;  // SO_SNDTIMEO carries the delay at the moment
-  std::atomic<std::uint32_t> word{race_open};
+  // The caller's thread sleeps while it is open_word(). Every use of the record has values of its own,
+  // so that a sleeper of an earlier use never takes the present one for its own.
+  std::atomic<std::uint32_t> word{0};
+  std::uint32_t open_word() const { return generation * 2; }
 
   // What it meant.
   endpoint named;  // what the program's own attempt stands for in the state machine
@@ -66,6 +66,9 @@ struct pending_race {
   endpoint winner{};
 };
 
+// Lets the caller's thread look at `word` again, if it sleeps on it.
+void wake_caller(pending_race& r);
+
 // Races at once. Each holds a few descriptors and, if its first endpoint is slow, is watched by one
 // worker; beyond this number connect() is left alone.
 inline constexpr std::size_t max_races = 1024;
@@ -81,10 +84,8 @@ class race_pool {
   // The record if it is still in the use that `generation` names, else nullptr.
   pending_race* find(std::uint32_t index, std::uint32_t generation);
 
-  // Closes what the record holds and frees it.
+  // Closes what the record holds, frees it, and wakes a caller that sleeps on it.
   void release(pending_race& r);
-
-  bool any_used() const { return used_ > 0; }
 
   template <typename Function>
   void for_each_used(Function&& function) {
@@ -95,7 +96,6 @@ class race_pool {
 
  private:
   std::deque<pending_race> records_;  // addresses stay: callers sleep on `word`
-  std::size_t used_ = 0;
 };
 
 }  // namespace happy

@@ -1,16 +1,15 @@
 #include "racer/progress.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "racer/caller.h"
+#include "racer/handover.h"
 #include "racer/race_trace.h"
 #include "resolver/address_scope.h"
 #include "resolver/source_address.h"
-#include "shim/base/raw_syscall.h"
 
 namespace happy {
 namespace {
@@ -75,14 +74,9 @@ void win(pending_race& r, const endpoint& where, time_point now) {
   close_attempts(r, &where);
 }
 
-void wake_caller(pending_race& r) {
-  r.word.store(race_settled, std::memory_order_release);
-  raw_syscall(SYS_futex, reinterpret_cast<long>(&r.word), FUTEX_WAKE_PRIVATE, 1);
-}
-
 }  // namespace
 
-void refresh_plan(core& c, pending_race& r) {
+void refresh_plan(core& c, pending_race& r, time_point now) {
   if (const intent* meant = c.intents.by_id(r.lookup)) {
     r.known.candidates.clear();
     for (const candidate& known : meant->candidates) r.known.candidates.push_back(known);
@@ -94,7 +88,7 @@ void refresh_plan(core& c, pending_race& r) {
   }
   r.machine.set_plan(
       plan({sorted.begin(), sorted.size()}, r.named, c.timing.preferred_family_count),
-      !lookup_is_open(c, r.lookup));
+      !lookup_is_open(c, r.lookup, now));
 }
 
 bool adopt_original(pending_race& r) {
@@ -108,7 +102,7 @@ bool adopt_original(pending_race& r) {
 }
 
 void advance_to_named(core& c, pending_race& r, time_point now) {
-  refresh_plan(c, r);
+  refresh_plan(c, r, now);
   r.machine.poll(now);
   trace_race_endpoint("attempt", r, r.named);
 }
@@ -179,15 +173,16 @@ void keep_failures(core& c, pending_race& r, time_point now) {
   meant->failures_until = now + failure_lifetime;
 }
 
-bool publish(pending_race& r) {
-  if (r.won && !caller_is_waiting(r.thread, r.fd, &r.word)) return false;
-  if (r.won && socket_cookie(r.fd) != r.cookie) return false;  // nobody could take it
+delivery publish(pending_race& r) {
+  if (r.won && (socket_cookie(r.fd) != r.cookie || !can_hand_over(r))) return delivery::impossible;
+  if (r.won && !caller_is_waiting(r.thread, r.fd, &r.word)) return delivery::not_now;
   r.published = true;
+  r.word.store(r.open_word() + 1, std::memory_order_release);
   wake_caller(r);
   // A caller inside connect() comes back from it at once.
   if ((r.won || r.swap) && r.original_dup.is_ours())
     real->shutdown(r.original_dup.get(), SHUT_RDWR);
-  return true;
+  return delivery::told;
 }
 
 void end_race(core& c, pending_race& r) {

@@ -7,7 +7,7 @@
 namespace happy {
 
 // Fills the race's plan from what is known of its name now.
-void refresh_plan(core& c, pending_race& r);
+void refresh_plan(core& c, pending_race& r, time_point now);
 
 // Makes the dup of the program's fd that hidden attempts are modelled on, if it still is the socket
 // that the race began with and can be copied. False: no race.
@@ -32,9 +32,14 @@ void connect_named(core& c, pending_race& r, time_point now);
 // Keeps the errors of a lost race for the program's walk along its list.
 void keep_failures(core& c, pending_race& r, time_point now);
 
-// Tells the caller's thread that the race is decided. For a won race: only while the caller can be
-// seen inside connect() on the socket that the race began with; false: not now, try again.
-bool publish(pending_race& r);
+enum class delivery : std::uint8_t {
+  told,        // the caller's thread knows
+  not_now,     // it is not seen inside connect(): try again
+  impossible,  // the program's fd is another socket now, or others hold it too
+};
+
+// Tells the caller's thread that the race is decided.
+delivery publish(pending_race& r);
 
 // Frees the record, whatever the outcome was; a worker that watched it looks for what is left.
 void end_race(core& c, pending_race& r);

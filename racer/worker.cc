@@ -1,9 +1,12 @@
 #include "racer/worker.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <vector>
 
 #include "racer/core.h"
@@ -34,13 +37,33 @@ constexpr std::size_t stack_size = 256 * 1024;
 // A process that had threads already keeps its worker for the next race that soon follows.
 constexpr duration idle_patience = std::chrono::seconds(1);
 
-// A caller that runs a signal handler is given this long to come back to connect(); by then it has
-// left for good (siglongjmp), and the winner is nobody's.
-constexpr duration caller_patience = std::chrono::seconds(1);
-constexpr duration caller_retry = milliseconds(2);
+// Meanwhile it looks whether it is the last thread, which would keep a process alive that has ended.
+constexpr duration idle_look = milliseconds(50);
+
+// A caller that runs a signal handler is waited for: its own attempt must not end while it may still
+// leave connect() by siglongjmp(), which would be noticed. One that jumps without glibc would not.
+constexpr duration caller_patience = std::chrono::seconds(30);
+constexpr duration caller_retry = milliseconds(10);
 
 // While sockets are watched a call to wake() is noticed after this long at most.
 constexpr duration longest_poll = milliseconds(10);
+
+// Whether main has called pthread_exit() and all other threads have ended: the leader is a zombie, and
+// it and this thread are all that is counted.
+bool is_last_thread() {
+  const unique_fd file(real->open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
+  char text[512];
+  const ssize_t size = file.valid() ? real->read(file.get(), text, sizeof text - 1) : -1;
+  if (size <= 0) return false;
+  text[size] = 0;
+  const char* after_name = std::strrchr(text, ')');
+  char state = 0;
+  long threads = 0;
+  constexpr char fields[] =
+      ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld";
+  return after_name != nullptr && std::sscanf(after_name, fields, &state, &threads) == 2 &&
+         state == 'Z' && threads == 2;
+}
 
 void activate_if_due(core& c, pending_race& r, time_point now) {
   if (!r.armed || r.active || now < r.active_from) return;
@@ -50,8 +73,12 @@ void activate_if_due(core& c, pending_race& r, time_point now) {
 
 // Gives the result to the caller; false if the caller is not where it could take it.
 bool deliver(core& c, pending_race& r, time_point now) {
-  if (publish(r)) return true;
-  if (now - r.won_at > caller_patience) abandon(c, r, "the caller has left");
+  const delivery outcome = publish(r);
+  if (outcome == delivery::told) return true;
+  if (outcome == delivery::impossible)
+    abandon(c, r, "the fd cannot be replaced");
+  else if (now - r.won_at > caller_patience)
+    abandon(c, r, "the caller has left");
   return !r.used;
 }
 
@@ -62,7 +89,7 @@ time_point tend(core& c, pending_race& r, time_point now) {
   if (!r.active) return r.armed ? r.active_from : never;
   time_point next = never;
   if (!r.won && !r.lost) {
-    refresh_plan(c, r);
+    refresh_plan(c, r, now);
     next = advance(c, r, now);
   }
   if (!r.won && !r.lost) return next;
@@ -169,8 +196,16 @@ void* worker::enter(void* argument) {
   return nullptr;
 }
 
-void worker::loop(core& c) {
-  while (turn(c)) {
+void worker::loop(core& c) noexcept {
+  try {
+    while (turn(c)) {
+    }
+  } catch (...) {  // no memory: every race goes on as if libhappy were absent
+    core_guard guard(c);
+    c.races.for_each_used([&](pending_race& r) {
+      if (is_watched(r)) c.races.release(r);
+    });
+    stop();
   }
 }
 
@@ -189,7 +224,7 @@ bool worker::turn(core& c) {
       busy = busy || (r.used && is_watched(r));
     });
     if (!busy && idle(c, now)) return false;
-    if (!busy) list.deadline = std::min(list.deadline, idle_since_ + idle_patience);
+    if (!busy) list.deadline = std::min(list.deadline, now + idle_look);
     if (busy) idle_since_ = never;
     watch_races(c, list);
     watch_lookups(c, list, now);
@@ -204,7 +239,8 @@ bool worker::turn(core& c) {
 // Nothing to race: true if the thread shall end now.
 bool worker::idle(core&, time_point now) {
   if (idle_since_ == never) idle_since_ = now;
-  if (!leave_at_once_ && now - idle_since_ < idle_patience) return false;
+  const bool stay = !leave_at_once_ && now - idle_since_ < idle_patience && !is_last_thread();
+  if (stay) return false;
   stop();
   return true;
 }

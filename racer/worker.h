@@ -40,7 +40,7 @@ class worker {
 
  private:
   static void* enter(void* argument);
-  void loop(core& c);
+  void loop(core& c) noexcept;
   bool turn(core& c);
   bool idle(core& c, time_point now);
   void stop();

@@ -24,7 +24,8 @@ enum class answer_kind : std::uint8_t {
   positive,
   no_data,         // NOERROR without addresses
   name_error,      // NXDOMAIN
-  server_failure,  // SERVFAIL, REFUSED, NOTIMP, FORMERR, a malformed reply
+  server_failure,  // SERVFAIL, REFUSED, NOTIMP
+  odd,             // any other code, a reply that cannot be parsed
   timed_out,       // no server answered within timeout x attempts
 };
 
@@ -38,6 +39,7 @@ struct answer {
   bounded_vector<address, max_addresses_per_answer> addresses;
   std::string canonical_name;  // end of the CNAME chain; the name itself without one
   std::chrono::seconds ttl{0};
+  bool irregular = false;  // there were more addresses than fit, or one came twice
 };
 
 }  // namespace happy

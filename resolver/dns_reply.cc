@@ -94,6 +94,17 @@ address address_in(record_type type, bytes data) {
   return a;
 }
 
+// SERVFAIL, NOTIMP and REFUSED make glibc try again elsewhere; what the others mean is its own business.
+answer_kind kind_of(unsigned rcode) {
+  switch (rcode) {
+    case 2:
+    case 4:
+    case 5: return answer_kind::server_failure;
+    case rcode_name_error: return answer_kind::name_error;
+    default: return answer_kind::odd;
+  }
+}
+
 class reply_reader {
  public:
   reply_reader(record_type type, bytes packet) : packet_(packet), reader_(packet, header_size) {
@@ -101,12 +112,14 @@ class reply_reader {
   }
 
   answer read() {
+    answer_.kind = answer_kind::odd;
     if (packet_.size() < header_size) return answer_;
     const unsigned rcode = packet_[flags_at + 1] & rcode_mask;
-    if (rcode == rcode_name_error) answer_.kind = answer_kind::name_error;
+    answer_.kind = kind_of(rcode);
     if (rcode != rcode_no_error) return answer_;
     if (!read_question() || !read_records()) {
       answer_.addresses.clear();
+      answer_.kind = answer_kind::odd;
       return answer_;
     }
     answer_.kind = judge();
@@ -154,7 +167,10 @@ class reply_reader {
   bool add_address(const record& r) {
     const std::size_t size = answer_.type == record_type::a ? 4 : 16;
     if (r.data_size != size || !equal_ignoring_case(r.owner, expected_)) return true;
-    answer_.addresses.push_back(address_in(answer_.type, packet_.subspan(r.data_at, size)));
+    const address where = address_in(answer_.type, packet_.subspan(r.data_at, size));
+    const auto& known = answer_.addresses;
+    const bool repeated = std::find(known.begin(), known.end(), where) != known.end();
+    if (repeated || !answer_.addresses.push_back(where)) answer_.irregular = true;
     return true;
   }
 

@@ -9,7 +9,7 @@
 namespace happy {
 
 // Pure. `packet` is a reply whose question is known to match. Follows the CNAME records in their
-// order; addresses of other names are passed over. What cannot be parsed is a server failure.
+// order; addresses of other names are passed over. What cannot be parsed is odd.
 answer read_reply(record_type type, std::span<const std::uint8_t> packet);
 
 }  // namespace happy

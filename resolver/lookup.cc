@@ -1,6 +1,7 @@
 #include "resolver/lookup.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
@@ -16,6 +17,7 @@ const char* to_text(answer_kind kind) {
     case answer_kind::no_data: return "no data";
     case answer_kind::name_error: return "no such name";
     case answer_kind::server_failure: return "server failure";
+    case answer_kind::odd: return "odd reply";
     case answer_kind::timed_out: return "timed out";
   }
   return "?";
@@ -60,48 +62,83 @@ time_point lookup::wait_until(time_point now) {
 }
 
 bool lookup::service(time_point now) {
-  for (std::optional<dns_query>& query : queries_) {
-    if (!query) continue;
-    auto fds = query->poll_set();
-    if (!fds.empty() && real->poll(fds.begin(), fds.size(), 0) > 0) {
-      for (const pollfd& fd : fds) {
-        if (fd.revents != 0) query->process(fd.fd, fd.revents);
+  for (asked& a : asked_) {
+    for (dns_query& query : a.queries) {
+      auto fds = query.poll_set();
+      if (!fds.empty() && real->poll(fds.begin(), fds.size(), 0) > 0) {
+        for (const pollfd& fd : fds) {
+          if (fd.revents != 0) query.process(fd.fd, fd.revents);
+        }
       }
+      query.process_timeouts();
     }
-    query->process_timeouts();
   }
-  return absorb(now);
+  const bool any = absorb(now);
+  resend_if_due(now);
+  return any;
 }
 
 // Hands finished queries to the state machine.
 bool lookup::absorb(time_point now) {
-  bool any = false;
-  for (std::optional<dns_query>& query : queries_) {
-    if (!query) continue;
+  const bool aaaa = absorb(record_type::aaaa, now);
+  return absorb(record_type::a, now) || aaaa;
+}
+
+bool lookup::absorb(record_type type, time_point now) {
+  std::vector<dns_query>& queries = of(type).queries;
+  for (auto query = queries.begin(); query != queries.end(); ++query) {
     std::optional<answer> a = query->take_answer();
     if (!a) continue;
+    const bool failed = a->kind == answer_kind::server_failure || a->kind == answer_kind::timed_out;
+    if (failed && queries.size() > 1) {  // a repetition may still succeed
+      queries.erase(query);
+      return absorb(type, now);
+    }
     trace_answer(id_, *a);
     resolution_.handle(*a, now);
-    query.reset();
-    any = true;
+    queries.clear();
+    return true;
   }
-  return any;
+  return false;
+}
+
+// never: this type has its answer, the other has none either, or it was repeated often enough.
+time_point lookup::next_resend(record_type type) const {
+  const asked& a = of(type);
+  const record_type other_type = type == record_type::a ? record_type::aaaa : record_type::a;
+  const bool lives = resolution_.answered(other_type) != nullptr;
+  if (a.queries.empty() || !lives || a.queries.size() > std::size(resend_after)) return never;
+  return a.sent + resend_after[a.queries.size() - 1];
+}
+
+void lookup::resend_if_due(time_point now) {
+  for (const record_type type : {record_type::aaaa, record_type::a}) {
+    if (now < next_resend(type)) continue;
+    trace_query(id_, plan_.name, type);
+    result<dns_query> query = dns_query::start(plan_.name, type, *plan_.config);
+    if (query.ok())
+      of(type).queries.push_back(std::move(query.value()));
+    else
+      of(type).sent = never - std::chrono::hours(1);  // no socket: leave it at what was sent
+  }
 }
 
 bounded_vector<pollfd, max_lookup_fds> lookup::poll_set() const {
   bounded_vector<pollfd, max_lookup_fds> all;
-  for (const std::optional<dns_query>& query : queries_) {
-    if (!query) continue;
-    for (const pollfd& fd : query->poll_set()) all.push_back(fd);
+  for (const asked& a : asked_) {
+    for (const dns_query& query : a.queries) {
+      for (const pollfd& fd : query.poll_set()) all.push_back(fd);
+    }
   }
   return all;
 }
 
 time_point lookup::deadline(time_point now) const {
-  time_point earliest = never;
-  for (const std::optional<dns_query>& query : queries_) {
-    if (!query) continue;
-    if (const auto left = query->until_timeout()) earliest = std::min(earliest, now + *left);
+  time_point earliest = std::min(next_resend(record_type::aaaa), next_resend(record_type::a));
+  for (const asked& a : asked_) {
+    for (const dns_query& query : a.queries) {
+      if (const auto left = query.until_timeout()) earliest = std::min(earliest, now + *left);
+    }
   }
   return earliest;
 }
@@ -110,7 +147,8 @@ void lookup::send(record_type type, time_point now) {
   trace_query(id_, plan_.name, type);
   result<dns_query> query = dns_query::start(plan_.name, type, *plan_.config);
   if (query.ok()) {
-    of(type).emplace(std::move(query.value()));
+    of(type).queries.push_back(std::move(query.value()));
+    of(type).sent = now;
     return;
   }
   answer failed;

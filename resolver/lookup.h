@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "resolver/dns_client.h"
 #include "resolver/resolution.h"
@@ -13,6 +14,11 @@ namespace happy {
 
 // A UDP and a TCP socket per nameserver and query, for both families.
 inline constexpr std::size_t max_lookup_fds = 2 * max_query_fds;
+
+// Once one family has answered, the nameserver lives: a silent query of the other one is sent again after
+// these times, long before the resolver's own retry (5 s), because a late answer is of use for 5 s only.
+inline constexpr duration resend_after[] = {milliseconds(300), milliseconds(1000),
+                                            milliseconds(2500)};
 
 // The thread that asks drives it with turn(); what is still open then can be serviced by any thread
 // that holds it alone. Destroying it closes its sockets.
@@ -38,16 +44,24 @@ class lookup {
   std::uint64_t id() const { return id_; }
 
  private:
-  std::optional<dns_query>& of(record_type type) {
-    return queries_[type == record_type::aaaa ? 0 : 1];
-  }
+  // One record type: the query and its repetitions, all of them listening.
+  struct asked {
+    std::vector<dns_query> queries;
+    time_point sent = never;
+  };
+
+  asked& of(record_type type) { return asked_[type == record_type::aaaa ? 0 : 1]; }
+  const asked& of(record_type type) const { return asked_[type == record_type::aaaa ? 0 : 1]; }
   void send(record_type type, time_point now);
   bool absorb(time_point now);
+  bool absorb(record_type type, time_point now);
+  void resend_if_due(time_point now);
+  time_point next_resend(record_type type) const;
 
   std::uint64_t id_;
   name_plan plan_;
   resolution resolution_;
-  std::array<std::optional<dns_query>, 2> queries_;
+  std::array<asked, 2> asked_;
 };
 
 // When glibc gives up on nameservers that stay silent: its own sum of time-outs.

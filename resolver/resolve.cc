@@ -5,6 +5,7 @@
 
 #include "resolver/connectivity.h"
 #include "resolver/source_address.h"
+#include "resolver/thread_resolver.h"
 #include "resolver/trace.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
@@ -27,7 +28,19 @@ wish read_hints(const addrinfo* hints) {
 // Flags whose effect on the answer is glibc's business.
 bool flags_are_plain(const wish& w) {
   if ((w.flags & (AI_ALL | AI_CANONIDN)) != 0) return false;
+  if ((w.flags & AI_ADDRCONFIG) != 0 && w.af != AF_UNSPEC) {
+    const configured_families configured = families_configured();
+    if (!(w.af == AF_INET ? configured.ipv4 : configured.ipv6)) return false;
+  }
   return w.af != AF_INET6 || (w.flags & AI_V4MAPPED) == 0;
+}
+
+bool is_irregular(const resolution& state) {
+  for (const record_type type : {record_type::aaaa, record_type::a}) {
+    const answer* a = state.answered(type);
+    if (a != nullptr && a->irregular) return true;
+  }
+  return false;
 }
 
 void trace_lookup(std::uint64_t id, const happy_question& question) {
@@ -82,7 +95,7 @@ void append_addresses(std::vector<candidate>& list, const answer* a) {
 
 // What glibc says when every answer is negative; nullopt where it takes glibc to know.
 std::optional<int> negative_code(const resolution& state, const name_plan& plan) {
-  bool any[5] = {};
+  bool any[6] = {};
   int kinds = 0;
   for (const record_type type : {record_type::aaaa, record_type::a}) {
     if (!state.asked(family_of(type))) continue;
@@ -94,6 +107,7 @@ std::optional<int> negative_code(const resolution& state, const name_plan& plan)
   const bool timed_out = any[static_cast<int>(answer_kind::timed_out)];
   if (timed_out && plan.nothing_after_dns) return EAI_AGAIN;  // asking again would double the wait
   if (kinds != 1 || !plan.negative_is_final()) return std::nullopt;
+  if (any[static_cast<int>(answer_kind::odd)]) return std::nullopt;
   if (any[static_cast<int>(answer_kind::name_error)]) return EAI_NONAME;
   if (any[static_cast<int>(answer_kind::no_data)]) return EAI_NODATA;
   return EAI_AGAIN;
@@ -156,6 +170,9 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   if (const auto* reason = std::get_if<decline_reason>(&planned)) {
     return decline(id, question.node, to_text(*reason));
   }
+  if (!thread_resolver_agrees(*std::get<name_plan>(planned).config)) {
+    return decline(id, question.node, "the program's own resolver state");
+  }
   auto form = make_template(question.service, question.hints);
   if (const int* code = std::get_if<int>(&form)) {
     if (*code == EAI_SYSTEM || *code == EAI_MEMORY)
@@ -187,6 +204,7 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
     if (!code) return decline(id_, node_.c_str(), "negative answer not final");
     return resolved{.code = *code};
   }
+  if (is_irregular(state)) return decline(id_, node_.c_str(), "more addresses than are kept");
   resolved out;
   out.meant = begin_intent(id_, node_, af_, now);
   add_late_answers(out.meant, state);

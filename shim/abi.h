@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -44,6 +45,7 @@ struct happy_real {
   int (*setsockopt)(int fd, int level, int name, const void* value, socklen_t length);
   int (*getsockname)(int fd, struct sockaddr* to, socklen_t* length);
   int (*getpeername)(int fd, struct sockaddr* to, socklen_t* length);
+  int (*epoll_ctl)(int set, int operation, int fd, struct epoll_event* event);
   int (*poll)(struct pollfd* fds, nfds_t count, int timeout_ms);
 
   int (*open)(const char* path, int flags, ...);
@@ -149,7 +151,6 @@ enum happy_step {
   HAPPY_STEP_PASS,    /* nothing to race: call the real connect() and return its result */
   HAPPY_STEP_CONNECT, /* call the real connect() on `fd`, then connect_returned() */
   HAPPY_STEP_WAIT,    /* sleep while *word == word_value, at most wait_ns, then connect_woken() */
-  HAPPY_STEP_TAKE,    /* dup3(winner, fd, take_flags), close `winner`, then connect_taken() */
   HAPPY_STEP_RESULT   /* return `result`; errno is `error` if that is -1 */
 };
 
@@ -165,8 +166,6 @@ struct happy_connect {
   const uint32_t* word;
   uint32_t word_value;
   int64_t wait_ns; /* -1: no limit */
-  int winner;
-  int take_flags; /* O_CLOEXEC or 0 */
   int result;
   int error;
 
@@ -195,7 +194,6 @@ struct happy_engine {
   enum happy_step (*connect_begin)(struct happy_connect* call);
   enum happy_step (*connect_returned)(struct happy_connect* call, int result, int error);
   enum happy_step (*connect_woken)(struct happy_connect* call, int error);
-  enum happy_step (*connect_taken)(struct happy_connect* call, int result, int error);
   /* The caller will never come back for this connect() (cancellation). */
   void (*connect_left)(struct happy_connect* call);
 

@@ -94,8 +94,10 @@ bool write_slot(slot& to, const happy_hint& hint, const endpoint& where, std::ui
 
 }  // namespace
 
+bool has_hints() { return table.load(std::memory_order_relaxed) != nullptr; }
+
 void prepare_hints() {
-  if (table.load(std::memory_order_relaxed) != nullptr) return;
+  if (has_hints()) return;
   const long memory = raw_syscall(SYS_mmap, 0, sizeof(hint_table), PROT_READ | PROT_WRITE,
                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory < 0 && memory > -4096) return;
@@ -115,7 +117,7 @@ void publish_hint(const happy_hint* hint) {
 }
 
 int find_hint(const sockaddr* to, socklen_t length, happy_hint* found) {
-  if (table.load(std::memory_order_relaxed) == nullptr) return 0;
+  if (!has_hints()) return 0;
   endpoint wanted;
   hint_table* t = trusted_table();
   if (t == nullptr || !from_sockaddr(to, length, wanted)) return 0;

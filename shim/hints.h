@@ -9,6 +9,9 @@
 
 namespace happy {
 
+// Whether there is a table at all. Signal-safe.
+bool has_hints();
+
 // Makes the table, if this process has none yet. Called before every fork.
 void prepare_hints();
 

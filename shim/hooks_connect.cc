@@ -6,8 +6,11 @@
 #include <sys/single_threaded.h>
 #include <sys/socket.h>
 
+#include <cstdint>
+
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
+#include "shim/departure.h"
 #include "shim/engine_visit.h"
 #include "shim/hints.h"
 #include "shim/loader.h"
@@ -18,7 +21,7 @@
 namespace happy {
 namespace {
 
-// What pthread_cleanup_push() hands over.
+// What a departure_watch hands over.
 struct departure {
   const happy_engine* engine;
   happy_connect* call;
@@ -58,32 +61,18 @@ happy_step wait_for_race(const happy_engine* engine, happy_connect& call) {
   return engine->connect_woken(&call, outcome < 0 ? static_cast<int>(-outcome) : 0);
 }
 
-// The winner goes behind the program's own fd, by the program's own thread.
-happy_step take_winner(const happy_engine* engine, happy_connect& call) {
-  engine_visit visit;
-  const int result = real->dup3(call.winner, call.fd, call.take_flags);
-  const int error = errno;
-  real->close(call.winner);
-  return engine->connect_taken(&call, result, error);
-}
-
-// Goes through the steps after the first until there is a result. A frame of its own, because
-// pthread_cleanup_push() is a setjmp().
-__attribute__((noinline)) void run(const happy_engine* engine, happy_connect& call,
-                                   happy_step first) {
-  volatile happy_step step = first;
-  departure at_cancellation{engine, &call};
-  pthread_cleanup_push(leave, &at_cancellation);
+// Goes through the steps after the first until there is a result.
+void run(const happy_engine* engine, happy_connect& call, happy_step step) {
+  departure from{engine, &call};
+  departure_watch watch(leave, &from);
   while (step != HAPPY_STEP_RESULT) {
     switch (step) {
       case HAPPY_STEP_CONNECT: step = connect_now(engine, call); break;
       case HAPPY_STEP_WAIT: step = wait_for_race(engine, call); break;
-      case HAPPY_STEP_TAKE: step = take_winner(engine, call); break;
       case HAPPY_STEP_PASS:
       case HAPPY_STEP_RESULT: break;
     }
   }
-  pthread_cleanup_pop(0);
 }
 
 int race(const happy_engine* engine, happy_connect& call) {
@@ -94,6 +83,26 @@ int race(const happy_engine* engine, happy_connect& call) {
   errno = call.result == 0 ? errno_before : call.error;
   return call.result;
 }
+
+// A futex wait that cannot sleep (its time is up already) reads the word or says EFAULT: what connect()
+// would say.
+bool is_readable_word(std::uintptr_t at) {
+  const std::uintptr_t word = at & ~std::uintptr_t{3};
+  timespec at_once{};
+  return raw_syscall(SYS_futex, static_cast<long>(word), FUTEX_WAIT_PRIVATE, 0,
+                     reinterpret_cast<long>(&at_once)) != -EFAULT;
+}
+
+bool is_readable(const sockaddr* to, socklen_t length) {
+  if (to == nullptr || length == 0 || length > sizeof(sockaddr_storage)) return false;
+  const auto first = reinterpret_cast<std::uintptr_t>(to);
+  return is_readable_word(first) && is_readable_word(first + length - 1);
+}
+
+bool forced_swap() { return (process_environment().settings.force & HAPPY_FORCE_SWAP) != 0; }
+
+// Whether a connect() can be the first to need the engine.
+bool may_load_engine() { return has_hints() || forced_swap() || trace_on(); }
 
 // Without a lookup of this process nothing is known of the address, unless a child has left a hint (or
 // every connect is to be handed over, for tests).
@@ -111,6 +120,10 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
     return as_libc(raw_syscall(SYS_connect, fd, reinterpret_cast<long>(to), length));
   if (!hooks_live()) return real->connect(fd, to, length);
 
+  // Nothing is known of any address: the pointer is not even looked at.
+  if (loaded_engine() == nullptr && !may_load_engine()) return real->connect(fd, to, length);
+  if (!is_readable(to, length))
+    return real->connect(fd, to, length);  // EFAULT is the kernel's to say
   const pass_reason reason = judge_connect(to, length);
   if (reason != pass_reason::none) {
     trace_pass("connect", reason);

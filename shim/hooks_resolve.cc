@@ -2,9 +2,9 @@
 
 #include <netdb.h>
 #include <poll.h>
-#include <pthread.h>
 
 #include "shim/base/real_functions.h"
+#include "shim/departure.h"
 #include "shim/engine_visit.h"
 #include "shim/loader.h"
 #include "shim/policy.h"
@@ -15,7 +15,7 @@
 namespace happy {
 namespace {
 
-// What pthread_cleanup_push() hands over.
+// What a departure_watch hands over.
 struct departure {
   const happy_engine* engine;
   happy_lookup* call;
@@ -37,17 +37,16 @@ happy_lookup_step go_on(const happy_engine* engine, happy_lookup& call) {
   return engine->lookup_continue(&call);
 }
 
-// getaddrinfo() is a cancellation point and programs longjmp() out of it: plain C while it sleeps.
-// A frame of its own, because pthread_cleanup_push() is a setjmp().
-__attribute__((noinline)) happy_lookup_step ask(const happy_engine* engine, happy_lookup& call) {
-  volatile happy_lookup_step step = begin(engine, call);
-  departure at_cancellation{engine, &call};
-  pthread_cleanup_push(leave, &at_cancellation);
+// getaddrinfo() is a cancellation point, and programs jump out of it: nothing that has to be undone is
+// on the stack while it sleeps, but what `leave` undoes.
+happy_lookup_step ask(const happy_engine* engine, happy_lookup& call) {
+  happy_lookup_step step = begin(engine, call);
+  departure from{engine, &call};
+  departure_watch watch(leave, &from);
   while (step == HAPPY_LOOKUP_POLL) {
     real->poll(call.fds, call.fd_count, call.timeout_ms);  // EINTR: the engine looks at the clock
     step = go_on(engine, call);
   }
-  pthread_cleanup_pop(0);
   return step;
 }
 

@@ -33,6 +33,10 @@ constinit std::atomic<std::uint32_t> state{not_tried};
 constinit happy_engine engine{};
 constinit happy_host host{};
 
+// The engine whose locks before_fork() took, if it was there then: another thread may load it between
+// that and the fork. Per thread, because several may fork at once.
+thread_local constinit const happy_engine* prepared = nullptr;
+
 int open_unhooked(const char* path, int flags) {
   return static_cast<int>(
       raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags, 0));
@@ -169,19 +173,21 @@ const happy_engine* load_engine() {
 
 void before_fork() {
   if (hooks_live()) prepare_hints();
-  if (const happy_engine* e = loaded_engine()) e->fork_prepare();
+  prepared = loaded_engine();
+  if (prepared != nullptr) prepared->fork_prepare();
 }
 
 void after_fork_in_parent() {
-  if (const happy_engine* e = loaded_engine()) e->fork_parent();
+  if (prepared != nullptr) prepared->fork_parent();
 }
 
 void after_fork_in_child() {
   adopt_process();
+  if (prepared != nullptr) return prepared->fork_child();
   // A thread of the parent may have been inside dlopen(): its locks are held for ever here.
-  if (state.load(std::memory_order_relaxed) == loading)
+  if (state.load(std::memory_order_relaxed) != not_tried) {
     state.store(refused, std::memory_order_relaxed);
-  if (const happy_engine* e = loaded_engine()) e->fork_child();
+  }
 }
 
 }  // namespace happy

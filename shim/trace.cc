@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,9 +33,9 @@ constinit target output{};
 bool is_standard_error(const char* path) { return path[0] == '-' && path[1] == 0; }
 
 int raw_open(const char* path, int flags) {
-  return static_cast<int>(
-      raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
-                  flags | O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  return static_cast<int>(raw_syscall(
+      SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
+      flags | O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
 }
 
 // Moves `fd` out of the program's way; -1 if that fails.
@@ -93,9 +94,38 @@ bool would_block(int fd) {
                      0, 0) != 1;
 }
 
+constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal - 1); }
+
+// A write to a pipe without reader, or beyond RLIMIT_FSIZE, raises a signal: it is ours, not the
+// program's, and is taken back, unless one was pending before.
+class write_signals_off {
+ public:
+  write_signals_off() {
+    raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, reinterpret_cast<long>(&ours),
+                reinterpret_cast<long>(&mask_before_), sizeof ours);
+    raw_syscall(SYS_rt_sigpending, reinterpret_cast<long>(&pending_before_), sizeof ours);
+  }
+  ~write_signals_off() {
+    const std::uint64_t raised = ours & ~pending_before_;
+    timespec at_once{};
+    raw_syscall(SYS_rt_sigtimedwait, reinterpret_cast<long>(&raised), 0,
+                reinterpret_cast<long>(&at_once), sizeof raised);
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask_before_), 0,
+                sizeof ours);
+  }
+  write_signals_off(const write_signals_off&) = delete;
+  write_signals_off& operator=(const write_signals_off&) = delete;
+
+ private:
+  static constexpr std::uint64_t ours = bit_of(SIGPIPE) | bit_of(SIGXFSZ);
+  std::uint64_t mask_before_ = 0;
+  std::uint64_t pending_before_ = 0;
+};
+
 bool write_line(const char* line, std::size_t length) {
   const int fd = target_fd();
   if (fd < 0 || would_block(fd)) return false;
+  const write_signals_off quiet;
   return raw_syscall(SYS_write, fd, reinterpret_cast<long>(line), static_cast<long>(length)) ==
          static_cast<long>(length);
 }

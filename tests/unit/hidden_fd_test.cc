@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include <sys/eventfd.h>
+
 #include "tests/support/catch.h"
 #include "tests/support/libc_functions.h"
 

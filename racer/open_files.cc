@@ -1,0 +1,151 @@
+#include "racer/open_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "shim/base/raw_syscall.h"
+#include "shim/base/real_functions.h"
+#include "shim/base/unique_fd.h"
+
+namespace happy {
+namespace {
+
+// As getdents64() gives it.
+struct directory_entry {
+  std::uint64_t inode;
+  std::int64_t offset;
+  unsigned short size;
+  unsigned char type;
+  char name[1];
+};
+
+// Calls `visit(number)` for each open descriptor; false if /proc cannot be read.
+template <typename Function>
+bool for_each_fd(Function&& visit) {
+  const unique_fd folder(real->open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) return false;
+  alignas(directory_entry) char buffer[4096];
+  for (;;) {
+    const long size = raw_syscall(SYS_getdents64, folder.get(), reinterpret_cast<long>(buffer),
+                                  static_cast<long>(sizeof buffer));
+    if (size <= 0) return size == 0;
+    for (long at = 0; at < size;) {
+      const auto* entry = reinterpret_cast<const directory_entry*>(buffer + at);
+      at += entry->size;
+      if (entry->name[0] >= '0' && entry->name[0] <= '9') {
+        const int number = std::atoi(entry->name);
+        if (number != folder.get()) visit(number);
+      }
+    }
+  }
+}
+
+// "tfd:        5 events:       1d data:                5  pos:0 ..."
+bool parse_entry(std::string_view line, epoll_entry& out) {
+  if (!line.starts_with("tfd:")) return false;
+  char text[160]{};
+  std::memcpy(text, line.data(), std::min(line.size(), sizeof text - 1));
+  unsigned events = 0;
+  unsigned long long data = 0;
+  if (std::sscanf(text, "tfd: %d events: %x data: %llx", &out.fd, &events, &data) != 3)
+    return false;
+  out.events = events;
+  out.data = data;
+  return true;
+}
+
+// Feeds the lines of a file of /proc to `visit`; the longest line there is far below the buffer.
+template <typename Function>
+bool for_each_line(const char* path, Function&& visit) {
+  const unique_fd file(real->open(path, O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return false;
+  char buffer[4096];
+  std::size_t kept = 0;
+  for (;;) {
+    const ssize_t size = real->read(file.get(), buffer + kept, sizeof buffer - kept);
+    if (size <= 0) return size == 0;
+    const std::size_t end = kept + static_cast<std::size_t>(size);
+    std::size_t begin = 0;
+    for (std::size_t i = kept; i < end; ++i) {
+      if (buffer[i] != '\n') continue;
+      visit(std::string_view(buffer + begin, i - begin));
+      begin = i + 1;
+    }
+    kept = end - begin;
+    if (kept == sizeof buffer) return false;
+    std::memmove(buffer, buffer + begin, kept);
+  }
+}
+
+bool is_same_file_in(pid_t process, int fd) {
+  const pid_t self = raw_getpid();
+  return raw_syscall(SYS_kcmp, self, process, KCMP_FILE, fd, fd) == 0;
+}
+
+}  // namespace
+
+bool find_aliases(int fd, int hidden, fd_list& out) {
+  out.clear();
+  struct stat wanted;
+  if (real->fstat(fd, &wanted) != 0) return false;
+  bool room = true;
+  const bool readable = for_each_fd([&](int number) {
+    struct stat other;
+    if (number == hidden || real->fstat(number, &other) != 0) return;
+    if (other.st_ino != wanted.st_ino || other.st_dev != wanted.st_dev) return;
+    room = out.push_back(number) && room;
+  });
+  // Without /proc the program's own number is all that is known.
+  if (!readable) return out.empty() && out.push_back(fd);
+  return room && std::find(out.begin(), out.end(), fd) != out.end();
+}
+
+bool is_shared_with_relatives(int fd) {
+  const auto parent = static_cast<pid_t>(raw_syscall(SYS_getppid));
+  if (parent > 0 && is_same_file_in(parent, fd)) return true;
+  bool shared = false;
+  const unique_fd file(real->open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
+  char text[1024];  // the first hundred children of this thread
+  const ssize_t size = file.valid() ? real->read(file.get(), text, sizeof text - 1) : -1;
+  if (size <= 0) return false;
+  text[size] = 0;
+  for (char* at = text; *at != 0;) {
+    char* end = nullptr;
+    const long child = std::strtol(at, &end, 10);
+    if (end == at) break;
+    shared = shared || is_same_file_in(static_cast<pid_t>(child), fd);
+    at = end;
+  }
+  return shared;
+}
+
+bool find_epoll_entries(const fd_list& fds, epoll_entry_list& out) {
+  out.clear();
+  bool room = true;
+  for_each_fd([&](int number) {
+    struct stat file;
+    // An epoll set is an anonymous inode: a file of no type.
+    if (real->fstat(number, &file) != 0 || (file.st_mode & S_IFMT) != 0) return;
+    char path[40];
+    std::snprintf(path, sizeof path, "/proc/self/fdinfo/%d", number);
+    for_each_line(path, [&](std::string_view line) {
+      epoll_entry entry;
+      if (!parse_entry(line, entry)) return;
+      if (std::find(fds.begin(), fds.end(), entry.fd) == fds.end()) return;
+      entry.set = number;
+      room = out.push_back(entry) && room;
+    });
+  });
+  return room;
+}
+
+}  // namespace happy

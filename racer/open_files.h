@@ -1,0 +1,44 @@
+// Who else in this process, and beyond, holds the socket that a race would replace.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "shim/base/bounded_vector.h"
+
+namespace happy {
+
+// A socket is known under one number, seldom under two or three; a program that keeps more than this
+// many copies of a connecting socket keeps the original.
+inline constexpr std::size_t max_aliases = 16;
+using fd_list = bounded_vector<int, max_aliases>;
+
+// The numbers under which the file behind `fd` is open, `fd` among them, `hidden` (ours) left out.
+// False: there are too many, or /proc cannot be read although there is one.
+//
+// Context:  reads /proc/self/fd, one fstat() per open file; does not block.
+bool find_aliases(int fd, int hidden, fd_list& out);
+
+// True if the parent or a child of this process has the same file behind the same number: a socket that
+// was inherited, or that a child was made to use. What they have cannot be replaced from here.
+bool is_shared_with_relatives(int fd);
+
+// One entry of an epoll set.
+struct epoll_entry {
+  int set = -1;  // the set's descriptor
+  int fd = -1;
+  std::uint32_t events = 0;
+  std::uint64_t data = 0;
+};
+
+// Entries of one socket: a program waits for it in one set, seldom in two.
+inline constexpr std::size_t max_epoll_entries = 32;
+using epoll_entry_list = bounded_vector<epoll_entry, max_epoll_entries>;
+
+// Every entry for one of `fds` in any epoll set of this process, as the kernel has it.
+//
+// Context:  reads /proc/self/fdinfo of each epoll set, which costs as much as the set is long.
+bool find_epoll_entries(const fd_list& fds, epoll_entry_list& out);
+
+}  // namespace happy

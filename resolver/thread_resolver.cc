@@ -1,0 +1,47 @@
+#include "resolver/thread_resolver.h"
+
+#include <netinet/in.h>
+#include <resolv.h>
+
+#include <algorithm>
+
+namespace happy {
+namespace {
+
+constexpr std::uint16_t dns_port = 53;
+
+// The state's nameserver number `i`; an IPv6 one stands in the extension. False: none that we could ask.
+bool nameserver(const struct __res_state& state, int i, endpoint& out) {
+  const sockaddr_in& ipv4 = state.nsaddr_list[i];
+  if (ipv4.sin_family == AF_INET) {
+    return from_sockaddr(reinterpret_cast<const sockaddr*>(&ipv4), sizeof ipv4, out);
+  }
+  const sockaddr_in6* ipv6 = state._u._ext.nsaddrs[i];
+  return ipv6 != nullptr &&
+         from_sockaddr(reinterpret_cast<const sockaddr*>(ipv6), sizeof *ipv6, out);
+}
+
+bool same_nameservers(const struct __res_state& state, const resolver_config& config) {
+  const auto expected = std::min<std::size_t>(config.nameservers.size(), MAXNS);
+  if (static_cast<std::size_t>(state.nscount) != expected) return false;
+  for (int i = 0; i < state.nscount; ++i) {
+    endpoint server;
+    if (!nameserver(state, i, server) || server.port != dns_port) return false;
+    if (server.address != config.nameservers[static_cast<std::size_t>(i)]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool thread_resolver_agrees(const resolver_config& config) {
+  const struct __res_state& state = _res;
+  if ((state.options & RES_INIT) == 0) return true;
+  constexpr unsigned long changed_by_files = RES_INIT | RES_ROTATE | RES_USE_EDNS0 | RES_TRUSTAD;
+  constexpr unsigned long usual = RES_DEFAULT & ~changed_by_files;
+  return (state.options & ~changed_by_files) == usual && state.retrans == config.timeout_s &&
+         state.retry == config.attempts && state.ndots == config.ndots &&
+         same_nameservers(state, config);
+}
+
+}  // namespace happy
