@@ -185,7 +185,7 @@ unit: $(out)/unit-tests ## Unit tests of one variant: make unit ARGS='[race]', m
 	@tests/run-unit $< $(ARGS)
 
 netns: all lab ## Unmodified programs in the lab of network namespaces
-	@/usr/bin/python3 tests/netns/run.py $(ARGS)
+	@HAPPY_LIB=$(abspath $(out)/libhappy.so) /usr/bin/python3 tests/netns/run.py $(ARGS)
 
 golden: all ## The binary contract: exports, NEEDED, constructors, includes
 	@CARES=$(CARES) tests/golden/check $(out)

@@ -57,7 +57,7 @@ void follow_hint(core& c, const happy_connect& call, const endpoint& named) {
   source_probe().probe(first, 0);
   meant.candidates.push_back(first);
   (*work)->asked().turn(now);
-  keep(c, std::move(meant), (*work)->release());
+  keep(c, std::move(meant), (*work)->release(), false);
 }
 
 }  // namespace happy

@@ -22,7 +22,7 @@ happy_lookup_step give(core& c, happy_lookup& call, resolved&& out) {
   const happy_lookup_step step = done(call, out.code, out.list);
   if (out.code != 0) return step;
   try {
-    keep(c, std::move(out.meant), std::move(out.open));
+    keep(c, std::move(out.meant), std::move(out.open), call.single_threaded == 0);
   } catch (...) {  // the program has its answer; it will not race
   }
   return step;
@@ -70,13 +70,14 @@ happy_lookup_step turn(core& c, happy_lookup& call, name_resolution& work) {
 
 }  // namespace
 
-void keep(core& c, intent&& meant, std::unique_ptr<lookup> open) {
+void keep(core& c, intent&& meant, std::unique_ptr<lookup> open, bool worker_may_start) {
   if (!meant.unconfirmed) publish_hints(c, meant);
   core_guard guard(c);
   c.intents.forget_failures(meant.thread);
   if (open != nullptr) {
     bound_open_lookups(c);
     c.open_lookups.push_back(std::move(open));
+    if (worker_may_start) c.hidden_worker.engage(c, false);
   }
   c.intents.add(std::move(meant));
   c.races.prepare();
@@ -129,12 +130,12 @@ void lookup_left(core& c, const happy_lookup& call) {
 
 void remember(core& c, const happy_question& question, const addrinfo* list) {
   intent meant = intent_of(next_id(c), question, list, clock_now());
-  if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr);
+  if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr, false);
 }
 
 void remember_host(core& c, const char* name, const hostent& answer) {
   intent meant = intent_of(next_id(c), name, answer, clock_now());
-  if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr);
+  if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr, false);
 }
 
 }  // namespace happy

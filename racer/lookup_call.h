@@ -12,7 +12,8 @@ happy_lookup_step lookup_continue(core& c, happy_lookup& call);
 void lookup_left(core& c, const happy_lookup& call);
 
 // A lookup's result becomes known to connect(); queries still open may bring more.
-void keep(core& c, intent&& meant, std::unique_ptr<lookup> open);
+// `worker_may_start`: a hidden thread may listen for those answers, because the process has threads.
+void keep(core& c, intent&& meant, std::unique_ptr<lookup> open, bool worker_may_start);
 
 struct begun_lookup {
   std::uint64_t id = 0;

@@ -223,6 +223,8 @@ bool worker::turn(core& c) {
       list.deadline = std::min(list.deadline, tend(c, r, now));
       busy = busy || (r.used && is_watched(r));
     });
+    // A process that had threads already has its late answers read, too.
+    busy = busy || (!leave_at_once_ && !c.open_lookups.empty());
     if (!busy && idle(c, now)) return false;
     if (!busy) list.deadline = std::min(list.deadline, now + idle_look);
     if (busy) idle_since_ = never;

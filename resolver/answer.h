@@ -26,6 +26,7 @@ enum class answer_kind : std::uint8_t {
   name_error,      // NXDOMAIN
   server_failure,  // SERVFAIL, REFUSED, NOTIMP
   odd,             // any other code, a reply that cannot be parsed
+  not_sent,        // no descriptor or memory to ask with
   timed_out,       // no server answered within timeout x attempts
 };
 

@@ -18,6 +18,7 @@ const char* to_text(answer_kind kind) {
     case answer_kind::name_error: return "no such name";
     case answer_kind::server_failure: return "server failure";
     case answer_kind::odd: return "odd reply";
+    case answer_kind::not_sent: return "not sent";
     case answer_kind::timed_out: return "timed out";
   }
   return "?";
@@ -153,7 +154,7 @@ void lookup::send(record_type type, time_point now) {
   }
   answer failed;
   failed.type = type;
-  failed.kind = answer_kind::server_failure;
+  failed.kind = answer_kind::not_sent;
   resolution_.handle(failed, now);
 }
 

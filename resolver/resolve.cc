@@ -95,7 +95,7 @@ void append_addresses(std::vector<candidate>& list, const answer* a) {
 
 // What glibc says when every answer is negative; nullopt where it takes glibc to know.
 std::optional<int> negative_code(const resolution& state, const name_plan& plan) {
-  bool any[6] = {};
+  bool any[7] = {};
   int kinds = 0;
   for (const record_type type : {record_type::aaaa, record_type::a}) {
     if (!state.asked(family_of(type))) continue;
@@ -104,6 +104,7 @@ std::optional<int> negative_code(const resolution& state, const name_plan& plan)
     if (!seen) ++kinds;
     seen = true;
   }
+  if (any[static_cast<int>(answer_kind::not_sent)]) return std::nullopt;
   const bool timed_out = any[static_cast<int>(answer_kind::timed_out)];
   if (timed_out && plan.nothing_after_dns) return EAI_AGAIN;  // asking again would double the wait
   if (kinds != 1 || !plan.negative_is_final()) return std::nullopt;

@@ -135,6 +135,7 @@ enum happy_lookup_step {
 struct happy_lookup {
   struct happy_question question; /* from the caller */
   int complete;                   /* from the caller: wait for both families, as libc does */
+  int single_threaded;            /* from the caller: no second thread exists in the process */
 
   struct pollfd fds[HAPPY_MAX_LOOKUP_FDS];
   nfds_t fd_count;

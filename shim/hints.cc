@@ -60,7 +60,7 @@ hint_table* trusted_table() {
 }
 
 // Copies a slot out whole; false if a writer was in it, or what it holds is no hint.
-bool read_slot(const slot& from, happy_hint& out, endpoint& where, std::uint32_t& age) {
+bool read_slot(slot& from, happy_hint& out, endpoint& where, std::uint32_t& age) {
   const std::uint32_t before = from.version.load(std::memory_order_acquire);
   if (before == 0 || before % 2 != 0) return false;
   slot copy_of{};
@@ -68,8 +68,8 @@ bool read_slot(const slot& from, happy_hint& out, endpoint& where, std::uint32_t
   copy_of.where = from.where;
   copy_of.af = from.af;
   std::memcpy(copy_of.name, from.name, sizeof copy_of.name);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (from.version.load(std::memory_order_relaxed) != before) return false;
+  // An update that changes nothing, because it keeps the reads above it where they are.
+  if (from.version.fetch_add(0, std::memory_order_acq_rel) != before) return false;
 
   if (copy_of.name[0] == 0 || std::memchr(copy_of.name, 0, sizeof copy_of.name) == nullptr)
     return false;
@@ -122,7 +122,7 @@ int find_hint(const sockaddr* to, socklen_t length, happy_hint* found) {
   hint_table* t = trusted_table();
   if (t == nullptr || !from_sockaddr(to, length, wanted)) return 0;
   std::uint32_t best = 0;
-  for (const slot& s : t->slots) {
+  for (slot& s : t->slots) {
     happy_hint hint;
     endpoint where;
     std::uint32_t age = 0;

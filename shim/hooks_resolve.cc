@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <poll.h>
+#include <sys/single_threaded.h>
 
 #include "shim/base/real_functions.h"
 #include "shim/departure.h"
@@ -56,6 +57,7 @@ bool answer(const happy_engine* engine, const happy_question& question, int& cod
   errno_saver keep;
   happy_lookup call;
   call.question = question;
+  call.single_threaded = __libc_single_threaded;
   call.complete = wants_complete_results() ? 1 : 0;
   if (ask(engine, call) == HAPPY_LOOKUP_DECLINED) return false;
   code = call.code;

@@ -11,16 +11,29 @@ namespace {
 
 constinit happy_real table{};
 
+// A sanitizer's own functions stand in the program, before us: they have to see our calls.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+void* const where_unhooked = RTLD_DEFAULT;
+#else
+void* const where_unhooked = RTLD_NEXT;
+#endif
+
+template <typename Function>
+bool find_next(Function& slot, const char* name) {
+  if (slot == nullptr) slot = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+  return slot != nullptr;
+}
+
 template <typename Function>
 bool find(Function& slot, const char* name) {
-  if (slot == nullptr) slot = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+  if (slot == nullptr) slot = reinterpret_cast<Function>(dlsym(where_unhooked, name));
   return slot != nullptr;
 }
 
 }  // namespace
 
 bool find_hooked_functions() {
-  const bool complete = find(table.getaddrinfo, "getaddrinfo") && find(table.connect, "connect");
+  const bool complete = find_next(table.getaddrinfo, "getaddrinfo") && find_next(table.connect, "connect");
   if (complete) real = &table;
   return complete;
 }

@@ -66,7 +66,9 @@ TEST_CASE("dns_reply: the response code decides first", "[dns_reply][ANSWER-5]")
   for (unsigned rcode = 1; rcode < 16; ++rcode) {
     auto message = dns_message(query, rcode).address_record(name, "192.0.2.1");
     const answer a = read_reply(record_type::a, message.bytes());
-    CHECK(a.kind == (rcode == 3 ? answer_kind::name_error : answer_kind::server_failure));
+    const bool elsewhere = rcode == 2 || rcode == 4 || rcode == 5;
+    const answer_kind otherwise = elsewhere ? answer_kind::server_failure : answer_kind::odd;
+    CHECK(a.kind == (rcode == 3 ? answer_kind::name_error : otherwise));
     CHECK(a.addresses.empty());
   }
 }
@@ -91,7 +93,7 @@ TEST_CASE("dns_reply: a cut packet is a failure or what was before the cut, neve
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const packet cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     const answer a = read_reply(record_type::a, cut);
-    CHECK(a.kind == answer_kind::server_failure);
+    CHECK(a.kind == answer_kind::odd);
     CHECK(a.addresses.empty());
   }
 }
@@ -103,7 +105,7 @@ TEST_CASE("dns_reply: a name that points to itself ends", "[dns_reply]") {
   message.insert(message.end(),
                  {static_cast<std::uint8_t>(0xc0 | at >> 8), static_cast<std::uint8_t>(at), 0, 1, 0,
                   1, 0, 0, 0, 1, 0, 4, 192, 0, 2, 1});
-  CHECK(read_reply(record_type::a, message).kind == answer_kind::server_failure);
+  CHECK(read_reply(record_type::a, message).kind == answer_kind::odd);
 }
 
 TEST_CASE("dns_reply: changed bytes are read in peace", "[dns_reply]") {
