@@ -4,7 +4,7 @@ import hardening
 from cases import REGISTRY, Case, case, check, check_between, check_equal, victim
 
 ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address takes 3 s
-SOON_S = 1.2  # an attempt delay and the slow address's 0.6 s
+SOON_S = 1.8  # an attempt delay, the slow address's 0.6 s, and as much again for the echo
 
 
 def close_everything(network, when, how):

@@ -45,7 +45,7 @@ def namespaces(network, what, options):
     hardening.compare(network, f"{what}{OPTIONS[options]}, after a race", command, sooner=True)
 
 
-for what in ("user", "userns", "mnt", "net", "setns", "setuid", "capset"):
+for what in ("user", "userns", "mnt", "net", "setns", "setuid", "capset", "rawcaps"):
     for options, label in ((), "alone"), (("-t",), "threads"), (("-2",), "twice"):
         faults = ("v6-drop", "v4-slow=900") if what == "setuid" else ("v6-drop",)
         REGISTRY[f"namespaces_{what}_{label}"] = Case(

@@ -59,7 +59,7 @@ def storm(network, happy):
 
     changer = threading.Thread(target=change)
     changer.start()
-    run = network.run(victim("storm", SECONDS, THREADS, SEED, 7, *(host.name for host in hosts)), happy=happy,
+    run = network.run(victim("storm", SECONDS, THREADS, SEED, 7, *(",".join([host.name, *host.addresses()]) for host in hosts)), happy=happy,
                       trace=hardening.TRACE, seconds=SECONDS + 40)
     over.set()
     changer.join()

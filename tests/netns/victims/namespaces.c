@@ -9,6 +9,7 @@
 //       net      one thread unshare(CLONE_NEWNET)s in the middle of its own lookups: nothing may connect from there
 //       setns    setns() into the network namespace of the servers: connects there by the same name
 //       setuid   setuid() while a thread is in mid-race: every thread changes
+//       rawcaps  as capset, by syscall()
 //       capset   drops capabilities after a race: no thread is left that still has them
 
 #include "hardening.h"
@@ -50,10 +51,13 @@ static void print_of_all_threads(const char* field) {
   if (system(command)) puts("no status");
 }
 
+extern int capset(struct __user_cap_header_struct* header,
+                  const struct __user_cap_data_struct* data);
+
 static void drop_capabilities(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2] = {{0}};
-  say("capset", (int)syscall(SYS_capset, &header, none));
+  say("capset", is("capset") ? capset(&header, none) : (int)syscall(SYS_capset, &header, none));
 }
 
 int main(int argc, char** argv) {
@@ -87,7 +91,7 @@ int main(int argc, char** argv) {
     say("setns", setns(own, CLONE_NEWNS));
   }
   if (is("userns")) say("unshare", unshare(CLONE_NEWUSER | CLONE_NEWNS));
-  if (is("capset")) {
+  if (is("capset") || is("rawcaps")) {
     drop_capabilities();
     print_of_all_threads("CapEff");
   }

@@ -1,6 +1,6 @@
 // Many threads that look up, connect, close each other's sockets, put others over them, and fork, for some seconds.
 //
-//   storm SECONDS THREADS SEED PORT NAME...
+//   storm SECONDS THREADS SEED PORT NAME,ADDRESS,ADDRESS...
 //
 // The program itself is right: a socket that another thread has taken away is not used any more. Whatever connects must
 // be one of the addresses of the name that this thread looked up, and echo the thread's own token. What is put over a
@@ -29,25 +29,32 @@ static uint64_t first_seed;
 static atomic_long connects, connected, wrong_peer, wrong_token, no_token, taken_away, put_over,
     disturbed, forked, child_failed, lookups_failed;
 
-static int has_address(const struct addrinfo* list, int fd) {
-  char peer[NI_MAXHOST] = "";
+// Whether the fd is connected to one of the addresses that stand behind the name, as NAME,ADDRESS,ADDRESS... (a late
+// answer may have joined the race, so getaddrinfo()'s list is not enough to tell).
+static int has_address(const char* name, int fd) {
+  char peer[NI_MAXHOST + 1] = ",";
   struct sockaddr_storage address;
   socklen_t length = sizeof address;
   if (getpeername(fd, (struct sockaddr*)&address, &length)) return 0;
-  getnameinfo((struct sockaddr*)&address, length, peer, sizeof peer, NULL, 0, NI_NUMERICHOST);
-  for (; list; list = list->ai_next) {
-    char text[NI_MAXHOST];
-    getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST);
-    if (!strcmp(text, peer)) return 1;
-  }
-  return 0;
+  getnameinfo((struct sockaddr*)&address, length, peer + 1, sizeof peer - 1, NULL, 0,
+              NI_NUMERICHOST);
+  const char* found = strstr(name, peer);
+  return found && (found[strlen(peer)] == ',' || !found[strlen(peer)]);
 }
 
-static void exchange(int fd, const struct addrinfo* list, uint64_t* seed) {
+// The same name as getaddrinfo() wants it.
+static int ask(const char* name, struct addrinfo** list) {
+  char plain[NI_MAXHOST] = "";
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+  memcpy(plain, name, strcspn(name, ","));
+  return getaddrinfo(plain, port, &hints, list);
+}
+
+static void exchange(int fd, const char* name, uint64_t* seed) {
   char sent[TOKEN], back[TOKEN];
   for (int i = 0; i < TOKEN; ++i) sent[i] = (char)random_after(seed);
   connected++;
-  if (!has_address(list, fd)) wrong_peer++;
+  if (!has_address(name, fd)) wrong_peer++;
   struct timeval patience = {5, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   if (send(fd, sent, TOKEN, MSG_NOSIGNAL) != TOKEN || recv(fd, back, TOKEN, MSG_WAITALL) != TOKEN) {
@@ -68,7 +75,7 @@ static void check_over(int fd, int other_end) {
   close(fd);
 }
 
-static void connect_once(struct slot* slot, const struct addrinfo* to, const struct addrinfo* list,
+static void connect_once(struct slot* slot, const struct addrinfo* to, const char* name,
                          uint64_t* seed) {
   int fd = socket(to->ai_family, to->ai_socktype, to->ai_protocol);
   if (fd < 0) return;
@@ -80,7 +87,7 @@ static void connect_once(struct slot* slot, const struct addrinfo* to, const str
   connects++;
   int failed = connect(fd, to->ai_addr, to->ai_addrlen), expected = connecting;
   if (atomic_compare_exchange_strong(&slot->state, &expected, mine)) {
-    if (!failed) exchange(fd, list, seed);
+    if (!failed) exchange(fd, name, seed);
     close(fd);
   } else {
     while (slot->state != done) sleep_ms(0.1);
@@ -108,11 +115,11 @@ static void take_away(uint64_t* seed) {
 }
 
 static int child_works(const char* name) {
-  struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
-  if (getaddrinfo(name, port, &hints, &list)) return 0;
+  struct addrinfo* list;
+  if (ask(name, &list)) return 0;
   for (const struct addrinfo* info = list; info; info = info->ai_next) {
     int fd = connect_first(info);
-    if (fd >= 0) return has_address(list, fd) && echo_works(fd);
+    if (fd >= 0) return has_address(name, fd) && echo_works(fd);
   }
   return 1;  // all dead at the moment
 }
@@ -134,21 +141,28 @@ static void* run(void* argument) {
   uint64_t seed = first_seed + (uint64_t)(slot - slots) * 7919;
   while (now_ms() < stop_ms) {
     const char* name = names[random_below(&seed, name_count)];
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-    if (getaddrinfo(name, port, &hints, &list)) {
+    struct addrinfo* list = NULL;
+    if (ask(name, &list)) {
       lookups_failed++;
       sleep_ms(10);
       continue;
     }
     const struct addrinfo* to = list;
     if (random_below(&seed, 3) == 0 && to->ai_next) to = to->ai_next;
-    connect_once(slot, to, list, &seed);
+    connect_once(slot, to, name, &seed);
     freeaddrinfo(list);
     for (long i = random_below(&seed, 3); i > 0; --i) take_away(&seed);
     if (random_below(&seed, 200) == 0) fork_once(name);
     sleep_ms((double)random_below(&seed, 60));
   }
   return NULL;
+}
+
+static void* nothing(void* unused) { return unused; }
+
+static void start_and_end_a_thread(void) {
+  pthread_t thread;
+  if (!pthread_create(&thread, NULL, nothing, NULL)) pthread_join(thread, NULL);
 }
 
 int main(int argc, char** argv) {
@@ -160,6 +174,7 @@ int main(int argc, char** argv) {
   name_count = argc - 5;
   stop_ms = now_ms() + 1000 * atof(argv[1]);
   pthread_t threads[MAX_THREADS];
+  start_and_end_a_thread();  // a sanitizer has one of its own from the first thread on
   struct footprint before = footprint();
   for (int i = 0; i < thread_count; ++i) pthread_create(&threads[i], NULL, run, &slots[i]);
   for (int i = 0; i < thread_count; ++i) pthread_join(threads[i], NULL);
