@@ -33,7 +33,8 @@ bool find(Function& slot, const char* name) {
 }  // namespace
 
 bool find_hooked_functions() {
-  const bool complete = find_next(table.getaddrinfo, "getaddrinfo") && find_next(table.connect, "connect");
+  const bool complete =
+      find_next(table.getaddrinfo, "getaddrinfo") && find_next(table.connect, "connect");
   if (complete) real = &table;
   return complete;
 }
