@@ -15,9 +15,18 @@
 
 namespace happy {
 
-happy_step connect_begin(core& c, happy_connect& call);
-happy_step connect_returned(core& c, happy_connect& call, int result, int error);
+// The first step: CONNECT, with the delay on the caller's own clock or on the worker's; PASS if there is
+// nobody to watch the time.
+happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_point now);
+
+happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int result, int error,
+                             time_point now);
 happy_step connect_woken(core& c, happy_connect& call, int error);
-void connect_left(core& c, happy_connect& call);
+
+// The caller has left by cancellation or siglongjmp().
+void blocking_left(core& c, pending_race& r);
+
+// Gives SO_SNDTIMEO back to the program, if the race has borrowed it.
+void restore_send_timeout(pending_race& r);
 
 }  // namespace happy

@@ -1,5 +1,7 @@
 #include "racer/core.h"
 
+#include "racer/nonblocking_connect.h"
+
 #include <algorithm>
 
 namespace happy {
@@ -64,6 +66,7 @@ void fork_child() {
   core& c = the_core();
   c.hidden_worker.forget();
   c.races.for_each_used([&](pending_race& r) { c.races.release(r); });
+  count_pending(c);
   c.running_lookups.clear();
   c.open_lookups.clear();
   fork_parent();

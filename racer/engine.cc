@@ -5,8 +5,10 @@
 #include <type_traits>
 
 #include "racer/blocking_connect.h"
+#include "racer/connect_call.h"
 #include "racer/core.h"
 #include "racer/lookup_call.h"
+#include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
@@ -53,6 +55,18 @@ void remember_hook(const happy_question* question, const addrinfo* list) {
 
 void remember_host_hook(const char* name, const hostent* answer) {
   guarded([&] { remember_host(the_core(), name, *answer); });
+}
+
+void fds_closing_hook(unsigned first, unsigned last) {
+  guarded([&] { fds_closing(the_core(), first, last); });
+}
+
+std::int64_t wait_limit_hook(const int* fds, unsigned count) {
+  return guarded(std::int64_t{-1}, [&] { return wait_limit(the_core(), fds, count); });
+}
+
+int change_epoll_hook(int set, int operation, int fd, epoll_event* event) {
+  return change_epoll(the_core(), set, operation, fd, event);
 }
 
 void quiesce_hook(int network_changes) {
@@ -108,6 +122,9 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .connect_returned = returned_hook,
              .connect_woken = woken_hook,
              .connect_left = left_hook,
+             .fds_closing = fds_closing_hook,
+             .wait_limit = wait_limit_hook,
+             .change_epoll = change_epoll_hook,
              .quiesce = quiesce_hook,
              .fork_prepare = fork_prepare,
              .fork_parent = fork_parent,

@@ -16,6 +16,8 @@ void reset(pending_race& r) {
   r.borrowed_timeout = false;
   r.lookup = 0;
   r.swap = false;
+  r.non_blocking = r.clocked = false;
+  r.sockets.clear();
   r.known.candidates.clear();
   r.failures.clear();
   r.armed = r.active = false;

@@ -14,6 +14,16 @@
 
 namespace happy {
 
+// A socket of the program's own that is connecting without blocking.
+struct program_socket {
+  int fd = -1;
+  std::uint64_t cookie = 0;
+  endpoint where;
+};
+
+// A program that races by itself has two or three sockets under way for one lookup.
+inline constexpr std::size_t max_program_sockets = 8;
+
 struct hidden_attempt {
   endpoint where;
   guarded_socket socket;
@@ -50,6 +60,12 @@ struct pending_race {
   known_destination known;
   race machine{race_timing{}};
   bounded_vector<failure, max_candidates> failures;
+
+  // Non-blocking calls: the program's sockets that are still connecting.
+  bool non_blocking = false;
+  bool clocked = false;  // the delay is watched by the program's own waiting calls, not by the worker
+  bool single_threaded = false;
+  bounded_vector<program_socket, max_program_sockets> sockets;
 
   // The hidden side.
   bool armed = false;              // the worker watches the time

@@ -7,6 +7,7 @@
 
 #include "racer/caller.h"
 #include "racer/handover.h"
+#include "racer/nonblocking_connect.h"
 #include "racer/race_trace.h"
 #include "resolver/address_scope.h"
 #include "resolver/source_address.h"
@@ -195,8 +196,9 @@ void quiesce(core& c, bool network_changes) {
   {
     core_guard guard(c);
     c.races.for_each_used([&](pending_race& r) {
-      if (r.active || r.armed) abandon(c, r, "the process changes its own rules");
+      if (r.active || r.armed || r.clocked) abandon(c, r, "the process changes its own rules");
     });
+    count_pending(c);
     c.open_lookups.clear();
     if (network_changes) c.intents.clear();
     c.hidden_worker.dismiss();

@@ -28,6 +28,13 @@ void race::handle(const race_event& event, time_point now) {
   }
 }
 
+void race::note_started(const endpoint& where, time_point now) {
+  if (finished() || started(where) || !attempts_.push_back({.where = where})) return;
+  ++in_flight_;
+  next_start_ = now + timing_.delay();
+  floor_ = now + attempt_floor;
+}
+
 race_action race::poll(time_point now) {
   if (finished()) {
     if (told_) return {};
@@ -48,10 +55,7 @@ race_action race::poll(time_point now) {
   if (now < start) return {.what = race_action::kind::wait, .until = start};
 
   const endpoint where = *next;
-  attempts_.push_back({.where = where});
-  ++in_flight_;
-  next_start_ = now + timing_.delay();
-  floor_ = now + attempt_floor;
+  note_started(where, now);
   return {.what = race_action::kind::attempt, .where = where};
 }
 

@@ -50,6 +50,9 @@ class race {
   // Events about endpoints that have no attempt under way, and all after the end, are ignored.
   void handle(const race_event& event, time_point now);
 
+  // The program itself has begun an attempt at `where`: it counts like one that poll() asked for.
+  void note_started(const endpoint& where, time_point now);
+
   // What to do next. Call until it says wait, won or lost; the last two are said once, then wait.
   race_action poll(time_point now);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "racer/core.h"
+#include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
 #include "resolver/clock.h"
 #include "shim/base/raw_syscall.h"
@@ -84,6 +85,7 @@ bool deliver(core& c, pending_race& r, time_point now) {
 
 // Moves one race on. The time at which it wants to be looked at again.
 time_point tend(core& c, pending_race& r, time_point now) {
+  if (r.non_blocking) return tend_non_blocking(c, r, now);
   activate_if_due(c, r, now);
   if (!r.used || r.published) return never;
   if (!r.active) return r.armed ? r.active_from : never;
@@ -205,6 +207,7 @@ void worker::loop(core& c) noexcept {
     c.races.for_each_used([&](pending_race& r) {
       if (is_watched(r)) c.races.release(r);
     });
+    count_pending(c);
     stop();
   }
 }

@@ -97,6 +97,13 @@ struct happy_hint {
   struct sockaddr_storage to; /* one of the addresses; unused in what find_hint() gives */
 };
 
+/* Counts that the engine keeps and the hooks of close(), poll(), epoll_ctl() and the like look at first.
+ * Written with atomic operations. */
+struct happy_pending {
+  uint32_t races;   /* non-blocking sockets of the program are being raced */
+  uint32_t clocked; /* of these races, those whose delay the program's waiting calls watch */
+};
+
 /* What the shim gives the engine. All of it lives as long as the process. */
 struct happy_host {
   uint32_t abi_version;
@@ -104,6 +111,7 @@ struct happy_host {
   const struct happy_settings* settings;
   /* Marks the calling thread: while 1, hooks on it pass through. Returns the previous mark. */
   int (*set_inside)(int inside);
+  struct happy_pending* pending;
   /* Writes one complete trace line (ends with '\n', at most PIPE_BUF bytes), or drops it.
    * Signal-safe, keeps errno. */
   void (*trace)(const char* line, size_t length);
@@ -197,6 +205,15 @@ struct happy_engine {
   enum happy_step (*connect_woken)(struct happy_connect* call, int error);
   /* The caller will never come back for this connect() (cancellation). */
   void (*connect_left)(struct happy_connect* call);
+
+  /* Non-blocking races. The descriptors `first` to `last` are about to mean something else. */
+  void (*fds_closing)(unsigned first, unsigned last);
+  /* For a thread that is about to wait: starts what is due, and says after how many nanoseconds it wants
+   * to be asked again (-1: no need). `fds`: what the thread waits for other than to write; a socket
+   * that is replaced meanwhile wakes only those that wait to write. */
+  int64_t (*wait_limit)(const int* fds, unsigned count);
+  /* The real epoll_ctl(), while no hand-over is going on. */
+  int (*change_epoll)(int set, int operation, int fd, struct epoll_event* event);
 
   /* Gives up all races and waits, at most 50 ms, until the worker has ended. With `network_changes`
    * everything known of names is forgotten as well. */

@@ -15,6 +15,7 @@
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/hints.h"
+#include "shim/pending.h"
 #include "shim/process.h"
 #include "shim/real.h"
 #include "shim/trace.h"
@@ -114,6 +115,7 @@ bool start(void* library) {
           .real = real,
           .settings = &process_environment().settings,
           .set_inside = set_inside,
+          .pending = &pending_counts,
           .trace = trace_write,
           .publish_hint = publish_hint,
           .find_hint = find_hint,

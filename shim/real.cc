@@ -42,11 +42,11 @@ bool find_hooked_functions() {
 bool find_all_functions(std::uint32_t force) {
   const bool complete =
       find(table.freeaddrinfo, "freeaddrinfo") && find(table.socket, "socket") &&
-      find(table.bind, "bind") && find(table.shutdown, "shutdown") && find(table.close, "close") &&
-      find(table.dup3, "dup3") && find(table.fcntl, "fcntl") &&
+      find(table.bind, "bind") && find(table.shutdown, "shutdown") && find_next(table.close, "close") &&
+      find_next(table.dup3, "dup3") && find(table.fcntl, "fcntl") &&
       find(table.getsockopt, "getsockopt") && find(table.setsockopt, "setsockopt") &&
       find(table.getsockname, "getsockname") && find(table.getpeername, "getpeername") &&
-      find(table.epoll_ctl, "epoll_ctl") && find(table.poll, "poll") && find(table.open, "open") &&
+      find_next(table.epoll_ctl, "epoll_ctl") && find_next(table.poll, "poll") && find(table.open, "open") &&
       find(table.fstat, "fstat") && find(table.read, "read") && find(table.writev, "writev") &&
       find(table.recvfrom, "recvfrom") && find(table.sigaction, "sigaction") &&
       find(table.pthread_create, "pthread_create") && find(table.clock_gettime, "clock_gettime");

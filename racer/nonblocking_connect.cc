@@ -1,0 +1,263 @@
+#include "racer/nonblocking_connect.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "racer/connect_call.h"
+#include "racer/handover.h"
+#include "racer/progress.h"
+#include "resolver/clock.h"
+
+namespace happy {
+namespace {
+
+// How often the program's own sockets are looked at while hidden attempts run, and how long a thread
+// waits at a time for a socket that may be replaced under it.
+constexpr duration look_again = milliseconds(10);
+
+enum class socket_state : std::uint8_t { connecting, connected, failed, gone };
+
+// Asks without taking anything away from the program: SO_ERROR would be cleared by reading it.
+socket_state state_of(const program_socket& s) {
+  if (socket_cookie(s.fd) != s.cookie) return socket_state::gone;
+  tcp_info info{};
+  if (!read_socket(s.fd, IPPROTO_TCP, TCP_INFO, info)) return socket_state::gone;
+  if (info.tcpi_state == TCP_SYN_SENT || info.tcpi_state == TCP_SYN_RECV) {
+    return socket_state::connecting;
+  }
+  return info.tcpi_state == TCP_CLOSE ? socket_state::failed : socket_state::connected;
+}
+
+void end(core& c, pending_race& r, const char* why) {
+  abandon(c, r, why);
+  count_pending(c);
+}
+
+void succeed(core& c, pending_race& r, const endpoint& where) {
+  trace_race_endpoint("winner", r, where);
+  drop_lookup(c, r.lookup);
+  end(c, r, "the program's own attempt has connected");
+}
+
+// Looks at the program's sockets. False: the race is over.
+bool look_at_sockets(core& c, pending_race& r, time_point now) {
+  for (std::size_t i = r.sockets.size(); i-- > 0;) {
+    const program_socket s = r.sockets[i];
+    switch (state_of(s)) {
+      case socket_state::connecting: break;
+      case socket_state::connected: succeed(c, r, s.where); return false;
+      case socket_state::failed:
+        trace_failure(r, s.where, 0);
+        r.machine.handle({.what = race_event::kind::failed, .where = s.where}, now);
+        r.sockets.erase(i);
+        break;
+      case socket_state::gone: r.sockets.erase(i); break;
+    }
+  }
+  if (!r.sockets.empty()) return true;
+  end(c, r, "no socket of the program's is left");
+  return false;
+}
+
+// The socket that a winner of family `f` replaces: one of its family, else the first.
+const program_socket& target_for(const pending_race& r, family f) {
+  const auto same = std::find_if(r.sockets.begin(), r.sockets.end(), [&](const program_socket& s) {
+    return s.where.address.family == f;
+  });
+  return same == r.sockets.end() ? r.sockets[0] : *same;
+}
+
+// The winner's socket is put in its place; poll() and select() of the program wake by the shutdown of the
+// original, look the number up again, and see the new socket.
+void deliver(core& c, pending_race& r) {
+  const program_socket target = target_for(r, r.winner.address.family);
+  r.fd = target.fd;
+  r.cookie = target.cookie;
+  if (!adopt_original(r)) return end(c, r, "the fd cannot be replaced");
+  copy_options(r.original.fd, target.where.address.family, r.winner_socket.get(),
+               r.winner.address.family, r.original.early);
+  copy_file_state(r.original.fd, target.where.address.family, r.winner_socket.get(),
+                  r.winner.address.family);
+  if (!hand_over(r)) return end(c, r, "the fd cannot be replaced");
+  real->shutdown(r.original.fd, SHUT_RDWR);
+  drop_lookup(c, r.lookup);
+  end(c, r, "handed over");
+}
+
+void activate(core& c, pending_race& r, time_point now) {
+  if (r.active || now < r.active_from) return;
+  const program_socket first = r.sockets[0];
+  r.fd = first.fd;
+  r.cookie = first.cookie;
+  if (!adopt_original(r)) return end(c, r, "the socket cannot be copied");
+  r.active = true;
+}
+
+// HAPPY_FORCE=swap: the outcome of the hidden attempt is the program's, a failure too. The failed socket
+// itself is handed over, its error unread.
+bool is_settled_swap(const pending_race& r) { return r.swap && r.lost && r.winner_socket.valid(); }
+
+happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error) {
+  end_race(c, r);
+  count_pending(c);
+  return give(call, result, error);
+}
+
+template <typename Function>
+pending_race* find_pending(core& c, Function&& matches) {
+  pending_race* found = nullptr;
+  c.races.for_each_used([&](pending_race& r) {
+    if (r.non_blocking && !r.sockets.empty() && matches(r)) found = &r;
+  });
+  return found;
+}
+
+bool covers(unsigned first, unsigned last, int fd) {
+  const auto number = static_cast<unsigned>(fd);
+  return first <= number && number <= last;
+}
+
+bool waits_for_socket_of(const pending_race& r, const int* fds, unsigned count) {
+  return std::any_of(r.sockets.begin(), r.sockets.end(), [&](const program_socket& s) {
+    return std::find(fds, fds + count, s.fd) != fds + count;
+  });
+}
+
+}  // namespace
+
+bool is_pending(core& c, int fd) {
+  const std::uint64_t cookie = socket_cookie(fd);
+  return cookie != 0 && find_pending(c, [&](const pending_race& r) {
+           return std::any_of(r.sockets.begin(), r.sockets.end(),
+                              [&](const program_socket& s) { return s.cookie == cookie; });
+         }) != nullptr;
+}
+
+pending_race* find_race_to_join(core& c, const pending_race& r) {
+  return find_pending(c, [&](const pending_race& earlier) {
+    return &earlier != &r && !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
+           earlier.known.id == r.known.id && earlier.port == r.port;
+  });
+}
+
+happy_step join(core& c, pending_race& first, pending_race& r, happy_connect& call,
+                time_point now) {
+  const program_socket joining{r.fd, r.cookie, r.named};
+  const endpoint named = r.named;
+  c.races.release(r);
+  if (!first.sockets.push_back(joining)) return pass(call, named, "too many sockets in one race");
+  trace_race_endpoint("joined", first, named);
+  first.machine.note_started(named, now);
+  first.active_from = std::max(first.active_from, now + first.delay);
+  call.record = first.index;
+  call.generation = first.generation;
+  call.stage = stage_joined;
+  return HAPPY_STEP_CONNECT;
+}
+
+happy_step pending_returned(core& c, pending_race& r, happy_connect& call, int result, int error,
+                            time_point now) {
+  if (result == 0) {
+    connect_named(c, r, now);
+    return settle(c, r, call, 0, 0);
+  }
+  if (error != EINPROGRESS) {
+    if (is_endpoint_failure(error)) trace_failure(r, r.named, error);
+    return settle(c, r, call, -1, error);
+  }
+  r.sockets.push_back({r.fd, r.cookie, r.named});
+  r.active_from = now + r.delay;
+  r.single_threaded = call.single_threaded != 0;
+  r.clocked = r.single_threaded;
+  if (!r.clocked && !hand_to_worker(c, r, call, r.active_from)) {
+    return settle(c, r, call, result, error);
+  }
+  count_pending(c);
+  return give(call, -1, EINPROGRESS);
+}
+
+happy_step joined_returned(core& c, pending_race& r, happy_connect& call, int result, int error,
+                           time_point now) {
+  const auto s = std::find_if(r.sockets.begin(), r.sockets.end(),
+                              [&](const program_socket& x) { return x.fd == call.fd; });
+  if (s == r.sockets.end()) return give(call, result, error);
+  const endpoint where = s->where;
+  if (result == 0) {
+    succeed(c, r, where);
+  } else if (error != EINPROGRESS) {
+    r.sockets.erase(static_cast<std::size_t>(s - r.sockets.begin()));
+    r.machine.handle({.what = race_event::kind::failed, .where = where}, now);
+  }
+  return give(call, result, error);
+}
+
+time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
+  if (!r.armed) return never;
+  if (now < r.active_from && !r.active) return r.active_from;
+  if (!look_at_sockets(c, r, now)) return never;
+  activate(c, r, now);
+  if (!r.used) return never;
+  refresh_plan(c, r, now);
+  const time_point next = r.won || r.lost ? never : advance(c, r, now);
+  if (r.won || is_settled_swap(r)) {
+    deliver(c, r);
+    return never;
+  }
+  if (r.lost) {
+    end(c, r, "every endpoint has failed");
+    return never;
+  }
+  return std::min(next, now + look_again);
+}
+
+void fds_closing(core& c, unsigned first, unsigned last) {
+  core_guard guard(c);
+  c.races.for_each_used([&](pending_race& r) {
+    if (!r.non_blocking) return;
+    const bool had_any = !r.sockets.empty();
+    for (std::size_t i = r.sockets.size(); i-- > 0;) {
+      if (covers(first, last, r.sockets[i].fd)) r.sockets.erase(i);
+    }
+    if (had_any && r.sockets.empty()) end(c, r, "the program closed the fd");
+  });
+}
+
+std::int64_t wait_limit(core& c, const int* fds, unsigned count) {
+  core_guard guard(c);
+  const time_point now = clock_now();
+  time_point limit = never;
+  c.races.for_each_used([&](pending_race& r) {
+    if (!r.non_blocking) return;
+    if (r.clocked && now >= r.active_from) {
+      r.clocked = false;
+      r.armed = true;
+      if (!c.hidden_worker.engage(c, r.single_threaded)) return end(c, r, "no worker");
+    }
+    if (r.clocked) limit = std::min(limit, r.active_from);
+    if (r.armed && waits_for_socket_of(r, fds, count)) limit = std::min(limit, now + look_again);
+  });
+  count_pending(c);
+  return limit == never ? -1 : std::max<std::int64_t>((limit - now).count(), 0);
+}
+
+int change_epoll(core& c, int set, int operation, int fd, epoll_event* event) {
+  core_guard guard(c);
+  return real->epoll_ctl(set, operation, fd, event);
+}
+
+void count_pending(core& c) {
+  std::uint32_t races = 0;
+  std::uint32_t clocked = 0;
+  c.races.for_each_used([&](const pending_race& r) {
+    if (!r.non_blocking || r.sockets.empty()) return;
+    ++races;
+    if (r.clocked) ++clocked;
+  });
+  __atomic_store_n(&c.host.pending->races, races, __ATOMIC_RELEASE);
+  __atomic_store_n(&c.host.pending->clocked, clocked, __ATOMIC_RELEASE);
+}
+
+}  // namespace happy

@@ -1,0 +1,64 @@
+// The hooks of the calls after which a number means something else: a race on it ends first.
+
+#include <unistd.h>
+
+#include <climits>
+
+#include "shim/engine_visit.h"
+#include "shim/late_function.h"
+#include "shim/loader.h"
+#include "shim/pending.h"
+
+namespace happy {
+namespace {
+
+constinit late_function<decltype(&::close)> real_close{"close"};
+constinit late_function<int (*)(int, int)> real_dup2{"dup2"};
+constinit late_function<int (*)(int, int, int)> real_dup3{"dup3"};
+constinit late_function<int (*)(unsigned, unsigned, int)> real_close_range{"close_range"};
+constinit late_function<void (*)(int)> real_closefrom{"closefrom"};
+
+void tell_closing(unsigned first, unsigned last) {
+  const happy_engine* engine = loaded_engine();
+  if (engine == nullptr) return;
+  errno_saver keep;
+  engine_visit visit;
+  engine->fds_closing(first, last);
+}
+
+}  // namespace
+
+void note_closing(unsigned first, unsigned last) {
+  if (races_pending()) tell_closing(first, last);
+}
+
+}  // namespace happy
+
+extern "C" {
+
+__attribute__((visibility("default"))) int close(int fd) {
+  if (fd >= 0) happy::note_closing(static_cast<unsigned>(fd), static_cast<unsigned>(fd));
+  return happy::real_close.get()(fd);
+}
+
+__attribute__((visibility("default"))) int dup2(int from, int to) noexcept {
+  if (to >= 0 && from != to) happy::note_closing(static_cast<unsigned>(to), static_cast<unsigned>(to));
+  return happy::real_dup2.get()(from, to);
+}
+
+__attribute__((visibility("default"))) int dup3(int from, int to, int flags) noexcept {
+  if (to >= 0 && from != to) happy::note_closing(static_cast<unsigned>(to), static_cast<unsigned>(to));
+  return happy::real_dup3.get()(from, to, flags);
+}
+
+__attribute__((visibility("default"))) int close_range(unsigned first, unsigned last, int flags) noexcept {
+  if ((flags & CLOSE_RANGE_CLOEXEC) == 0) happy::note_closing(first, last);
+  return happy::real_close_range.get()(first, last, flags);
+}
+
+__attribute__((visibility("default"))) void closefrom(int lowest) noexcept {
+  happy::note_closing(lowest < 0 ? 0U : static_cast<unsigned>(lowest), UINT_MAX);
+  happy::real_closefrom.get()(lowest);
+}
+
+}  // extern "C"

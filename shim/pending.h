@@ -1,0 +1,18 @@
+// Whether any non-blocking socket of the program is being raced: what the hooks of close(), poll(),
+// epoll_ctl() and the like ask first.
+#pragma once
+
+#include "shim/abi.h"
+#include "shim/process.h"
+
+namespace happy {
+
+inline constinit happy_pending pending_counts{};
+
+// One load and one branch while nothing is pending. Signal-safe.
+inline bool races_pending() {
+  return __atomic_load_n(&pending_counts.races, __ATOMIC_ACQUIRE) != 0 && hooks_live() &&
+         !foreign_process();
+}
+
+}  // namespace happy
