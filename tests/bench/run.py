@@ -193,7 +193,7 @@ def one_more(count):
 def thousand(_):
     """A thousand lookups and connects in one process."""
     for threads in (1, 8):
-        results = both(20, [TOOLS / "client", NAME, "80", "1000", threads])
+        results = both(30, [TOOLS / "client", NAME, "80", "1000", threads])
         text = f"thousand lookups and connects, {threads} thread{'s' if threads > 1 else ''}"
         yield paired(text, "us", columns(results, "wall_us"), "ratio", 1.10)
         yield paired("  processor time", "us", columns(results, "cpu_us"), "ratio")

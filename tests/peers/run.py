@@ -66,6 +66,7 @@ def prepare(mode, folder):
     """Files and names that do not depend on this machine, the loopback, and a counter of marked SYNs. Paths under /tmp
     would collide: process ids are the same in every namespace. The library's folder and the report's may be there."""
     topology.make_private_files(())
+    os.chmod("/run", 0o755)  # as it is everywhere: sshd's chroot wants that
     for outer, inner in ((pathlib.Path(lab.LIBRARY).parent, INNER_LIBRARY), (folder, INNER_FOLDER)):
         inner.mkdir()
         topology.call("mount", "--bind", outer, inner)
@@ -96,6 +97,21 @@ def environment(mode):
     return variables
 
 
+def wait_as_init(pid, seconds):
+    """The exit status of a child, CUT_OFF if it was killed after so long. Meanwhile ends what others leave to the first
+    process of the namespace: some tests wait until a daemon's process is gone."""
+    deadline = time.monotonic() + seconds
+    while True:
+        ended, status = os.waitpid(-1, os.WNOHANG)
+        if ended == pid:
+            return os.waitstatus_to_exitcode(status)
+        if ended == 0 and time.monotonic() > deadline:
+            os.killpg(pid, signal.SIGKILL)
+            return CUT_OFF
+        if ended == 0:
+            time.sleep(0.02)
+
+
 def inside(suite, mode, folder):
     """Runs the suite as a child of this process, the first of its namespaces; leaves folder/report."""
     prepare(mode, folder)
@@ -108,12 +124,7 @@ def inside(suite, mode, folder):
     with open(folder / "output", "wb") as output, open("/dev/zero", "rb") as zeros:
         process = subprocess.Popen(  # pylint: disable=consider-using-with
             command, stdin=zeros, stdout=output, stderr=subprocess.STDOUT, cwd=work, start_new_session=True)
-        try:
-            status = process.wait(suite.seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            status = CUT_OFF
+        status = wait_as_init(process.pid, suite.seconds)
     text = (folder / "output").read_text(encoding="utf-8", errors="replace")
     outcomes = suite.outcomes(work, status, text)
     if status == CUT_OFF:
@@ -166,7 +177,7 @@ class Comparison:
                                      "ok" if outcome == "ok" else "failed" for outcome in report["outcomes"].values())
         shown = ", ".join(f"{counts[kind]} {kind}" for kind in ("ok", "skipped", "failed") if counts[kind])
         with self._lock:
-            print(f"{report['seconds']:6.1f} s  {suite.title():28} {mode.name:12} {shown}{suffix}"
+            print(f"{report['seconds']:6.1f} s  {suite.title():32} {mode.name:12} {shown}{suffix}"
                   f"   ({self._left} to go)", flush=True)
 
     def _first_run(self, suite, mode):
@@ -226,10 +237,10 @@ class Comparison:
     def print_table(self, chosen):
         """Suite by mode: tests passed or skipped as planned, of all; SYNs of programs' own attempts; the verdict."""
         print("\nTests passed or skipped/all; in the forced modes, then: marked SYNs of the programs' own attempts")
-        print(f"{'':28}" + "".join(f"{mode.name:18}" for mode in self.modes))
+        print(f"{'':32}" + "".join(f"{mode.name:18}" for mode in self.modes))
         for suite in chosen:
             cells = "".join(f"{self.cell(suite, mode):18}" for mode in self.modes)
-            print(f"{suite.title():28}{cells}".rstrip())
+            print(f"{suite.title():32}{cells}".rstrip())
 
     def print_differences(self):
         """Test by test."""
@@ -246,20 +257,26 @@ class Comparison:
             return bool(self.lasting.get((suite.title(), mode.name)))
         return all(outcome != "ok" for outcome in self.reports[suite.title()]["bare"]["outcomes"].values())
 
+    def print_useless(self, chosen):
+        """Suites that prove nothing, and why."""
+        for suite in chosen:
+            if self._is_wrong(suite, self.modes[0]):
+                print(f"\nNothing succeeds bare in {suite.title()}:")
+                for name, outcome in self.reports[suite.title()]["bare"]["outcomes"].items():
+                    print(f"    {name}: {outcome}")
+
+    def keeps_logs(self, suite):
+        """Whether there is something to look into."""
+        keys = [(suite.title(), mode.name) for mode in self.modes]
+        return self._is_wrong(suite, self.modes[0]) or any(
+            self.lasting.get(key) or self.unsteady.get(key) for key in keys)
+
     def verdict(self, chosen):
         """The last line; True if nothing differs."""
         judged = [(suite, mode) for suite in chosen for mode in self.modes]
         failed = sum(self._is_wrong(*both) for both in judged)
         print(f"{len(judged) - failed} passed, {failed} failed")
         return failed == 0
-
-
-def clear_logs(comparison, chosen):
-    """Leaves only the logs of what differed."""
-    for suite in chosen:
-        keys = [(suite.title(), mode.name) for mode in comparison.modes]
-        if not any(comparison.lasting.get(key) or comparison.unsteady.get(key) for key in keys):
-            shutil.rmtree(LOGS / suite.group / suite.name, ignore_errors=True)
 
 
 def obstacle(chosen):
@@ -308,7 +325,10 @@ def main():
     comparison.run(chosen)
     comparison.print_table(chosen)
     comparison.print_differences()
-    clear_logs(comparison, chosen)
+    comparison.print_useless(chosen)
+    for suite in chosen:
+        if not comparison.keeps_logs(suite):
+            shutil.rmtree(LOGS / suite.group / suite.name, ignore_errors=True)
     return 0 if comparison.verdict(chosen) else 1
 
 
