@@ -136,7 +136,7 @@ TABLE = (
     *(_openssh(name, 60, short=True) for name in (
         "connect", "proxy-connect", "connect-privsep", "connect-uri", "proto-version", "proto-mismatch",
         "exit-status-signal", "broken-pipe", "yes-head", "scp-uri", "sftp-chroot", "keyscan", "banner")),
-    _openssh("forward-control", 600),  # 250 s by itself: every kind of forwarding under every setting
+    _openssh("forward-control", 600),  # 100 s by itself: every kind of forwarding under every setting
     *(_openssh(name, 240) for name in (
         "exit-status", "envpass", "transfer", "stderr-data", "stderr-after-eof", "login-timeout", "agent",
         "agent-subprocess", "key-options", "scp", "sftp", "reconfigure", "dynamic-forward", "forwarding", "multiplex",
