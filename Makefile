@@ -19,8 +19,10 @@ WERROR := $(if $(filter 12,$(shell $(CXX) -dumpversion 2>/dev/null)),1,0)
 endif
 #: V         1: show the commands
 V ?= 0
-#: ARGS      arguments for unit-tests (make unit ARGS='[race]') and for the lab (make netns ARGS=...)
+#: ARGS      arguments for unit-tests (make unit ARGS='[race]') and for the lab (make netns ARGS=...), bench and peers
 ARGS ?=
+#: PEERS     short: of make peers only what ends within three minutes
+PEERS ?=
 #: CXXFLAGS  optimisation and debugging, for C too (default: -O2 -g)
 CXXFLAGS ?= -O2 -g
 #: LDFLAGS   additional flags for every link
@@ -60,6 +62,8 @@ shim_objects   := $(call objects,$(shim_sources))
 engine_objects := $(call objects,$(engine_sources))
 unit_objects   := $(call objects,$(unit_sources) $(wildcard $(SHIM_TESTABLE)))
 victims        := $(victim_sources:tests/netns/victims/%.c=build/tests/victims/%)
+bench_tools    := $(patsubst tests/bench/%.c,build/tests/bench/%,$(filter-out %/empty.c,$(wildcard tests/bench/*.c))) \
+                  build/tests/bench/empty.so
 lab            := $(patsubst tests/netns/%.cc,build/tests/%,$(wildcard tests/netns/tundelay.cc)) $(victims)
 
 # ---- flags --------------------------------------------------------------------------------------
@@ -163,6 +167,16 @@ build/tests/victims/%: tests/netns/victims/%.c build/flags
 	@mkdir -p $(@D)
 	$(quiet)$(CC) -std=gnu11 -Wall $(if $(filter 1,$(WERROR)),-Werror) -O2 -g -MMD -MP -MF $@.d -o $@ $< -pthread
 
+build/tests/bench/empty.so: tests/bench/empty.c build/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(quiet)$(CC) -shared -fPIC -O2 -o $@ $<
+
+build/tests/bench/%: tests/bench/%.c build/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(quiet)$(CC) -std=gnu11 -Wall $(if $(filter 1,$(WERROR)),-Werror) -O2 -g -MMD -MP -MF $@.d -o $@ $< -pthread
+
 all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(hardened) $(cares) $(LDFLAGS)
 
 # Changes only when a flag does, and everything compiled depends on it.
@@ -172,12 +186,12 @@ $(sort $(out)/flags build/flags): Makefile FORCE
 	@mkdir -p $(@D)
 	@echo '$(all_flags)' | cmp -s - $@ || echo '$(all_flags)' >$@
 
--include $(patsubst %.o,%.d,$(sort $(shim_objects) $(engine_objects) $(unit_objects))) $(lab:%=%.d)
+-include $(patsubst %.o,%.d,$(sort $(shim_objects) $(engine_objects) $(unit_objects))) $(lab:%=%.d) $(bench_tools:%=%.d)
 
 # ---- tests --------------------------------------------------------------------------------------
 
 ##@ Test
-.PHONY: check unit netns golden golden-update wrapper demo
+.PHONY: check unit netns golden golden-update wrapper demo bench peers
 check: ## Packages, build and every test; the last line counts them
 	@tests/run-all
 
@@ -192,6 +206,14 @@ golden: all ## The binary contract: exports, NEEDED, constructors, includes
 
 golden-update: all ## Writes what the libraries have now into tests/golden
 	@tests/golden/check --update $(out)
+
+peers: all lab ## Other people's suites (CPython, OpenSSH, stress-ng) bare and with libhappy, test by test; PEERS=short in 3 min
+	@scripts/install-packages peers
+	@/usr/bin/python3 tests/peers/run.py $(if $(filter short,$(PEERS)),--short) $(ARGS)
+
+bench: all lab $(bench_tools) ## What libhappy costs, against the goals: make bench ARGS='--strict --json FILE'
+	@scripts/install-packages bench
+	@/usr/bin/python3 tests/bench/run.py $(ARGS)
 
 wrapper: ## Tests of the scripts that users call
 	@status=0; for test in tests/scripts/*.sh; do $$test || status=1; done; exit $$status

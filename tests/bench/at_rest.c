@@ -1,0 +1,79 @@
+// at_rest [NAME]: nanoseconds of calls that libhappy hooks and has nothing to do with; NAME is looked up before, so
+// that the engine is loaded.
+//
+// Prints "FUNCTION NANOSECONDS", the best of many rounds. Most calls fail at once (fd -1): what remains is the kernel's
+// entry and the hook.
+#define _GNU_SOURCE
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct sockaddr_un local = {.sun_family = AF_UNIX, .sun_path = "/nowhere"};
+static const struct sockaddr_in unknown = {
+    .sin_family = AF_INET, .sin_port = 0x5000, .sin_addr.s_addr = 0x017f};
+static const struct addrinfo numeric = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                                        .ai_socktype = SOCK_STREAM};
+static const struct addrinfo plain = {.ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+
+static void connect_unix(void) { connect(-1, (const struct sockaddr*)&local, sizeof local); }
+static void connect_unknown(void) { connect(-1, (const struct sockaddr*)&unknown, sizeof unknown); }
+static void listen_closed(void) { listen(-1, 1); }
+static void accept_closed(void) { accept(-1, NULL, NULL); }
+static void accept4_closed(void) { accept4(-1, NULL, NULL, 0); }
+static void prctl_get(void) { prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
+static void syscall_getppid(void) { syscall(SYS_getppid); }
+
+static void lookup(const struct addrinfo* hints) {
+  struct addrinfo* list;
+  if (getaddrinfo("192.0.2.1", "80", hints, &list) == 0) freeaddrinfo(list);
+}
+static void lookup_numeric(void) { lookup(&numeric); }
+static void lookup_plain(void) { lookup(&plain); }
+static void host_numeric(void) { gethostbyname("192.0.2.1"); }
+
+static const struct {
+  const char* name;
+  void (*call)(void);
+} table[] = {
+    {"connect AF_UNIX", connect_unix},
+    {"connect unknown address", connect_unknown},
+    {"getaddrinfo AI_NUMERICHOST", lookup_numeric},
+    {"getaddrinfo number", lookup_plain},
+    {"gethostbyname number", host_numeric},
+    {"listen", listen_closed},
+    {"accept", accept_closed},
+    {"accept4", accept4_closed},
+    {"prctl", prctl_get},
+    {"syscall", syscall_getppid},
+};
+
+static double now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+int main(int words, char** word) {
+  enum { ROUNDS = 120, CALLS = 300, FUNCTIONS = sizeof table / sizeof *table };
+  double best[FUNCTIONS];
+  struct addrinfo* list;
+  if (words > 1 && getaddrinfo(word[1], "80", &plain, &list) == 0) freeaddrinfo(list);
+  for (int f = 0; f < FUNCTIONS; ++f) best[f] = 1e18;
+  for (int round = 0; round < ROUNDS; ++round) {
+    for (int f = 0; f < FUNCTIONS; ++f) {
+      const double start = now_ns();
+      for (int i = 0; i < CALLS; ++i) table[f].call();
+      const double took = (now_ns() - start) / CALLS;
+      if (took < best[f]) best[f] = took;
+    }
+  }
+  for (int f = 0; f < FUNCTIONS; ++f) printf("%s\t%.2f\n", table[f].name, best[f]);
+  return 0;
+}

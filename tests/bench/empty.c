@@ -1,0 +1,1 @@
+// A preloaded library that does nothing: what LD_PRELOAD itself costs.
