@@ -97,6 +97,7 @@ void describe(core& c, pending_race& r, const happy_connect& call, const endpoin
   r.fd = call.fd;
   r.thread = thread;
   r.frame = &call;
+  r.single_threaded = call.single_threaded != 0;
   r.named = named;
   r.port = named.port;
   r.began = now;
@@ -163,7 +164,8 @@ happy_step connect_begin(core& c, happy_connect& call) {
   if (is_connecting_elsewhere(c, *r)) return give_up("two threads connect one socket");
   if (known_error != 0 && !r->non_blocking) {
     trace_failure(*r, named, known_error);
-    return settle(c, *r, call, -1, known_error);
+    c.races.release(*r);
+    return give(call, -1, known_error);
   }
   if (pending_race* first = r->non_blocking ? find_race_to_join(c, *r) : nullptr) {
     return join(c, *first, *r, call, now);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "racer/core.h"
+#include "racer/nonblocking_connect.h"
 #include "racer/race_trace.h"
 
 namespace happy {
@@ -35,6 +36,7 @@ bool read_socket(int fd, int level, int name, Value& value) {
 inline bool hand_to_worker(core& c, pending_race& r, const happy_connect& call, time_point from) {
   r.armed = true;
   r.active_from = from;
+  count_pending(c);
   return c.hidden_worker.engage(c, call.single_threaded != 0);
 }
 

@@ -1,6 +1,7 @@
 #include "racer/core.h"
 
 #include "racer/nonblocking_connect.h"
+#include "shim/base/address_filter.h"
 
 #include <algorithm>
 
@@ -18,9 +19,14 @@ bool is_over(core& c, const lookup& l, time_point now) {
 void service_lookups(core& c, time_point now) {
   for (const std::unique_ptr<lookup>& l : c.open_lookups) {
     if (!l->service(now)) continue;
-    if (intent* meant = c.intents.by_id(l->id())) add_late_answers(*meant, l->state());
+    intent* meant = c.intents.by_id(l->id());
+    if (meant != nullptr && add_late_answers(*meant, l->state())) mark_addresses(c, *meant);
   }
   std::erase_if(c.open_lookups, [&](const auto& l) { return is_over(c, *l, now); });
+}
+
+void mark_addresses(core& c, const intent& meant) {
+  for (const candidate& known : meant.candidates) mark_known(*c.host.pending, known.destination);
 }
 
 void bound_open_lookups(core& c) {

@@ -66,6 +66,9 @@ void fork_prepare();
 void fork_parent();
 void fork_child();
 
+// Tells the hook of connect() which addresses are worth a look.
+void mark_addresses(core& c, const intent& meant);
+
 // Makes room for one more open lookup.
 void bound_open_lookups(core& c);
 

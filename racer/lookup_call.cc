@@ -79,6 +79,7 @@ void keep(core& c, intent&& meant, std::unique_ptr<lookup> open, bool worker_may
     c.open_lookups.push_back(std::move(open));
     if (worker_may_start) c.hidden_worker.engage(c, false);
   }
+  mark_addresses(c, meant);
   c.intents.add(std::move(meant));
   c.races.prepare();
   service_lookups(c, clock_now());

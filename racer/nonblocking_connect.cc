@@ -31,10 +31,7 @@ socket_state state_of(const program_socket& s) {
   return info.tcpi_state == TCP_CLOSE ? socket_state::failed : socket_state::connected;
 }
 
-void end(core& c, pending_race& r, const char* why) {
-  abandon(c, r, why);
-  count_pending(c);
-}
+void end(core& c, pending_race& r, const char* why) { abandon(c, r, why); }
 
 void succeed(core& c, pending_race& r, const endpoint& where) {
   trace_race_endpoint("winner", r, where);
@@ -102,7 +99,6 @@ bool is_settled_swap(const pending_race& r) { return r.swap && r.lost && r.winne
 
 happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error) {
   end_race(c, r);
-  count_pending(c);
   return give(call, result, error);
 }
 
@@ -170,7 +166,6 @@ happy_step pending_returned(core& c, pending_race& r, happy_connect& call, int r
   }
   r.sockets.push_back({r.fd, r.cookie, r.named});
   r.active_from = now + r.delay;
-  r.single_threaded = call.single_threaded != 0;
   r.clocked = r.single_threaded;
   if (!r.clocked && !hand_to_worker(c, r, call, r.active_from)) {
     return settle(c, r, call, result, error);
@@ -216,7 +211,11 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
 void fds_closing(core& c, unsigned first, unsigned last) {
   core_guard guard(c);
   c.races.for_each_used([&](pending_race& r) {
-    if (!r.non_blocking) return;
+    if (!r.non_blocking) {
+      // Another thread takes the fd away from one that is inside connect(): that one goes on alone.
+      if (r.armed && !r.published && covers(first, last, r.fd)) end(c, r, "the program closed the fd");
+      return;
+    }
     const bool had_any = !r.sockets.empty();
     for (std::size_t i = r.sockets.size(); i-- > 0;) {
       if (covers(first, last, r.sockets[i].fd)) r.sockets.erase(i);
@@ -252,7 +251,7 @@ void count_pending(core& c) {
   std::uint32_t races = 0;
   std::uint32_t clocked = 0;
   c.races.for_each_used([&](const pending_race& r) {
-    if (!r.non_blocking || r.sockets.empty()) return;
+    if (r.non_blocking ? r.sockets.empty() : !r.armed) return;
     ++races;
     if (r.clocked) ++clocked;
   });

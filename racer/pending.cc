@@ -25,7 +25,7 @@ void reset(pending_race& r) {
   r.original = {};
   r.original_dup.reset();
   r.attempts.clear();
-  r.won = r.lost = r.published = false;
+  r.won = r.lost = r.published = r.handed_over = false;
   r.winner_socket.reset();
 }
 

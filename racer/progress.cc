@@ -175,8 +175,14 @@ void keep_failures(core& c, pending_race& r, time_point now) {
 }
 
 delivery publish(pending_race& r) {
-  if (r.won && (socket_cookie(r.fd) != r.cookie || !can_hand_over(r))) return delivery::impossible;
-  if (r.won && !caller_is_waiting(r.thread, r.fd, &r.word)) return delivery::not_now;
+  if (r.won) {
+    if (socket_cookie(r.fd) != r.cookie) return delivery::impossible;
+    if (!caller_is_waiting(r.thread, r.fd, &r.word)) return delivery::not_now;
+    // Other threads may wait for the socket meanwhile (or read from it as soon as it connects): they
+    // must not see the old one die first. Where there are none the caller does it itself.
+    r.handed_over = !r.single_threaded && hand_over(r);
+    if (!r.handed_over && (!r.single_threaded || !can_hand_over(r))) return delivery::impossible;
+  }
   r.published = true;
   r.word.store(r.open_word() + 1, std::memory_order_release);
   wake_caller(r);
@@ -189,6 +195,7 @@ delivery publish(pending_race& r) {
 void end_race(core& c, pending_race& r) {
   const bool watched = r.active || r.armed;
   c.races.release(r);
+  count_pending(c);
   if (watched) c.hidden_worker.wake();
 }
 

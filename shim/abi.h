@@ -100,8 +100,11 @@ struct happy_hint {
 /* Counts that the engine keeps and the hooks of close(), poll(), epoll_ctl() and the like look at first.
  * Written with atomic operations. */
 struct happy_pending {
-  uint32_t races;   /* non-blocking sockets of the program are being raced */
+  uint32_t races;   /* sockets of the program are being raced, or may soon be */
   uint32_t clocked; /* of these races, those whose delay the program's waiting calls watch */
+  /* A set bit for every address that any lookup has given: connect() to an address whose bit is not set
+   * is not looked at. */
+  uint64_t known_addresses[4];
 };
 
 /* What the shim gives the engine. All of it lives as long as the process. */

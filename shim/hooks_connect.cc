@@ -8,12 +8,14 @@
 
 #include <cstdint>
 
+#include "shim/base/address_filter.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/departure.h"
 #include "shim/engine_visit.h"
 #include "shim/hints.h"
 #include "shim/loader.h"
+#include "shim/pending.h"
 #include "shim/policy.h"
 #include "shim/process.h"
 #include "shim/trace.h"
@@ -101,6 +103,14 @@ bool is_readable(const sockaddr* to, socklen_t length) {
 
 bool forced_swap() { return (process_environment().settings.force & HAPPY_FORCE_SWAP) != 0; }
 
+// No lookup of this process gave the address, and no child hints at one. Most connects of a program that
+// looks names up elsewhere end here.
+bool is_unknown(const sockaddr* to, socklen_t length) {
+  endpoint where;
+  if (has_hints() || forced_swap() || trace_on()) return false;
+  return from_sockaddr(to, length, where) && !may_be_known(pending_counts, where.address);
+}
+
 // Whether a connect() can be the first to need the engine.
 bool may_load_engine() { return has_hints() || forced_swap() || trace_on(); }
 
@@ -129,6 +139,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
     trace_pass("connect", reason);
     return real->connect(fd, to, length);
   }
+  if (is_unknown(to, length)) return real->connect(fd, to, length);
   const happy_engine* engine = engine_for(to, length);
   if (engine == nullptr || foreign_process()) return real->connect(fd, to, length);
 
