@@ -51,7 +51,7 @@ bool is_connecting_elsewhere(core& c, const pending_race& r) {
 }
 
 // Why this socket's connect() is left alone; nullptr: it can be raced. Fills in what is read.
-const char* judge_socket(pending_race& r) {
+const char* judge_socket(pending_race& r, const happy_connect& call) {
   int type = 0;
   if (!read_socket(r.fd, SOL_SOCKET, SO_TYPE, type) || type != SOCK_STREAM)
     return "not a stream socket";
@@ -74,7 +74,7 @@ const char* judge_socket(pending_race& r) {
       !from_sockaddr(local.get(), local.length, bound)) {
     return "no local address";
   }
-  if (bound.port != 0) return "bound to a local port";
+  if (bound.port != 0 && call.free_port == 0) return "bound to a local port";
   r.original.local = bound.address;
   r.original.bound = bound.address.bytes != address{}.bytes;
 
@@ -150,7 +150,7 @@ happy_step connect_begin(core& c, happy_connect& call) {
   describe(c, *r, call, named, thread, now);
   const bool swap = (c.host.settings->force & HAPPY_FORCE_SWAP) != 0;
   if (swap) {
-    if (const char* reason = judge_socket(*r)) return give_up(reason);
+    if (const char* reason = judge_socket(*r, call)) return give_up(reason);
     if (!describe_swap(*r)) return give_up("no mark can be set");
     call.record = r->index;
     call.generation = r->generation;
@@ -160,7 +160,7 @@ happy_step connect_begin(core& c, happy_connect& call) {
   r->lookup = lookup_is_open(c, r->known.id, now) ? r->known.id : 0;
   const int known_error = c.intents.take_failure(named, thread, now);
   if (known_error == 0 && is_single(c, *r, now)) return give_up("single address");
-  if (const char* reason = judge_socket(*r)) return give_up(reason);
+  if (const char* reason = judge_socket(*r, call)) return give_up(reason);
   if (is_connecting_elsewhere(c, *r)) return give_up("two threads connect one socket");
   if (known_error != 0 && !r->non_blocking) {
     trace_failure(*r, named, known_error);

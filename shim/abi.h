@@ -173,6 +173,7 @@ struct happy_connect {
   const struct sockaddr* to;
   socklen_t length;
   int single_threaded; /* no second thread exists in the process */
+  int free_port;       /* if bound to a port, it was the kernel's choice */
 
   /* for the step that the engine asked for */
   const uint32_t* word;

@@ -11,6 +11,7 @@
 #include "shim/base/address_filter.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
+#include "shim/bound_ports.h"
 #include "shim/departure.h"
 #include "shim/engine_visit.h"
 #include "shim/hints.h"
@@ -148,6 +149,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
   call.to = to;
   call.length = length;
   call.single_threaded = __libc_single_threaded;
+  call.free_port = port_was_left_to_kernel(fd) ? 1 : 0;
   return race(engine, call);
 }
 

@@ -42,7 +42,7 @@ bool find_hooked_functions() {
 bool find_all_functions(std::uint32_t force) {
   const bool complete =
       find(table.freeaddrinfo, "freeaddrinfo") && find(table.socket, "socket") &&
-      find(table.bind, "bind") && find(table.shutdown, "shutdown") && find_next(table.close, "close") &&
+      find_next(table.bind, "bind") && find(table.shutdown, "shutdown") && find_next(table.close, "close") &&
       find_next(table.dup3, "dup3") && find(table.fcntl, "fcntl") &&
       find(table.getsockopt, "getsockopt") && find(table.setsockopt, "setsockopt") &&
       find(table.getsockname, "getsockname") && find(table.getpeername, "getpeername") &&
