@@ -51,7 +51,8 @@ int named_error(const pending_race& r) {
 // Another endpoint has won.
 happy_step take(core& c, pending_race& r, happy_connect& call) {
   const int error = named_error(r);
-  if (!r.handed_over && !hand_over(r)) return leave(c, r, call, error, "the program replaced the fd");
+  if (!r.handed_over && !hand_over(r))
+    return leave(c, r, call, error, "the program replaced the fd");
   drop_lookup(c, r.lookup);
   return settle(c, r, call, 0, 0);
 }

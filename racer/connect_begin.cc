@@ -42,7 +42,8 @@ void drop_abandoned(core& c, const happy_connect& call, pid_t thread) {
 bool is_connecting_elsewhere(core& c, const pending_race& r) {
   bool found = false;
   c.races.for_each_used([&](pending_race& earlier) {
-    if (&earlier == &r || earlier.non_blocking || earlier.cookie != r.cookie || earlier.published) return;
+    if (&earlier == &r || earlier.non_blocking || earlier.cookie != r.cookie || earlier.published)
+      return;
     found = true;
     restore_send_timeout(earlier);
     abandon(c, earlier, "two threads connect one socket");

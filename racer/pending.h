@@ -43,7 +43,7 @@ struct pending_race {
   pid_t thread = 0;
   bool single_threaded = false;  // the process had no other thread
   const void* frame = nullptr;   // where the caller's stack stood
-  timeval program_timeout{};    // SO_SNDTIMEO as the program set it
+  timeval program_timeout{};     // SO_SNDTIMEO as the program set it
   time_point program_deadline = never;
   time_point began{};
   bool borrowed_timeout = false;  // SO_SNDTIMEO carries the delay at the moment
@@ -64,7 +64,8 @@ struct pending_race {
 
   // Non-blocking calls: the program's sockets that are still connecting.
   bool non_blocking = false;
-  bool clocked = false;  // the delay is watched by the program's own waiting calls, not by the worker
+  bool clocked =
+      false;  // the delay is watched by the program's own waiting calls, not by the worker
   bounded_vector<program_socket, max_program_sockets> sockets;
 
   // The hidden side.
@@ -78,7 +79,7 @@ struct pending_race {
   bool lost = false;
   time_point won_at{};
   bool handed_over = false;  // the winner is behind the program's fd already
-  bool published = false;  // the caller has been told; a won race's original is shut down
+  bool published = false;    // the caller has been told; a won race's original is shut down
   guarded_socket winner_socket;
   endpoint winner{};
 };

@@ -42,16 +42,19 @@ __attribute__((visibility("default"))) int close(int fd) {
 }
 
 __attribute__((visibility("default"))) int dup2(int from, int to) noexcept {
-  if (to >= 0 && from != to) happy::note_closing(static_cast<unsigned>(to), static_cast<unsigned>(to));
+  if (to >= 0 && from != to)
+    happy::note_closing(static_cast<unsigned>(to), static_cast<unsigned>(to));
   return happy::real_dup2.get()(from, to);
 }
 
 __attribute__((visibility("default"))) int dup3(int from, int to, int flags) noexcept {
-  if (to >= 0 && from != to) happy::note_closing(static_cast<unsigned>(to), static_cast<unsigned>(to));
+  if (to >= 0 && from != to)
+    happy::note_closing(static_cast<unsigned>(to), static_cast<unsigned>(to));
   return happy::real_dup3.get()(from, to, flags);
 }
 
-__attribute__((visibility("default"))) int close_range(unsigned first, unsigned last, int flags) noexcept {
+__attribute__((visibility("default"))) int close_range(unsigned first, unsigned last,
+                                                       int flags) noexcept {
   if ((flags & CLOSE_RANGE_CLOEXEC) == 0) happy::note_closing(first, last);
   return happy::real_close_range.get()(first, last, flags);
 }

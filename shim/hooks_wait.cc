@@ -217,7 +217,8 @@ __attribute__((visibility("default"))) int __ppoll_chk(pollfd* fds, nfds_t count
 
 __attribute__((visibility("default"))) int select(int count, fd_set* read, fd_set* write,
                                                   fd_set* except, timeval* timeout) {
-  if (!races_pending() || !fits(count)) return real_select.get()(count, read, write, except, timeout);
+  if (!races_pending() || !fits(count))
+    return real_select.get()(count, read, write, except, timeout);
   const patience caller = patience::of(timeout);
   const int result = select_in_slices(count, read, write, except, caller, nullptr);
   if (timeout != nullptr) {  // Linux tells what is left

@@ -13,10 +13,10 @@ ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address
 LOOP = "import socket,sys\ns = socket.create_connection((sys.argv[1], int(sys.argv[2])))\n"
 
 
-def connected(network, command, within_s, family="4", status=0, count=1, **options):
+def connected(network, command, within_s, family="4", status=0, count=1, seconds=15, **options):
     """The program, helped, reaches the living family in time from its start, by `count` connections with data."""
     host = network.host("case")
-    run = network.run(command(host), happy=True, seconds=15, **options)
+    run = network.run(command(host), happy=True, seconds=seconds, **options)
     accepts = network.accepts(host)
     shown = f"status {run.status}, output {run.output.strip()[-300:]!r}"
     check_equal(families(accepts), family * count, f"connections ({shown})")
@@ -89,8 +89,8 @@ def case_04_lftp(network):
 @case("v6-drop")
 def case_06_psql(network):
     """libpq's asynchronous connect never leaves the first dead address."""
-    _, run = connected(network, lambda host: ["psql", f"host={host.name} port=80 dbname=x", "-c", "1"], 0.5, status=2)
-    check_between(run.seconds(), 0, 1, "seconds")
+    # Nobody here speaks PostgreSQL: psql waits for an answer, and is cut off.
+    connected(network, lambda host: ["psql", f"host={host.name} port=80 dbname=x", "-c", "1"], 0.5, status=None, seconds=2)
 
 
 @case("v4-drop")
@@ -150,8 +150,9 @@ def case_09_java(network):
     host = network.host("case")
     run = network.run(["java", "-Djava.net.preferIPv6Addresses=true", source, host.name], happy=True, seconds=25)
     check_equal(run.status, 0, f"exit status ({run.output})")
-    took, peer, echo = run.output.split("\n")[:3]
-    check(int(took) < 600 and host.ipv4[0] in peer and echo == "1", f"{took} ms, {peer}, {echo}")
+    took, _, echo = run.output.split("\n")[:3]  # the JVM itself remembers the address that it named
+    check(int(took) < 600 and echo == "1", f"{took} ms, {echo}")
+    check_equal(families(network.accepts(host)), "4", "connections")
 
 
 @case("v6-drop")
