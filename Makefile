@@ -34,6 +34,17 @@ LIBDIR ?= $(PREFIX)/lib$(if $(filter /usr,$(PREFIX)),$(MULTIARCH:%=/%))
 #: DESTDIR   staging root for packagers; no file mentions it
 DESTDIR ?=
 
+# LD_PRELOAD cannot carry spaces, and a relative path would be another one in every folder.
+ifneq ($(words $(PREFIX)),1)
+$(error PREFIX is '$(PREFIX)': a path without spaces, please)
+endif
+ifneq ($(words $(LIBDIR)),1)
+$(error LIBDIR is '$(LIBDIR)': a path without spaces, please)
+endif
+ifeq ($(filter /%,$(PREFIX)),)
+$(error PREFIX is '$(PREFIX)': an absolute path, please)
+endif
+
 ifeq ($(origin CC),default)
 CC := gcc
 endif
