@@ -72,6 +72,7 @@ struct happy_settings {
   int32_t partial; /* 0: lookups return complete results only */
   int32_t disable; /* 1: every hook is the real function; the engine never sees it */
   uint32_t force;  /* HAPPY_FORCE_* bits, for tests */
+  int32_t fail_call; /* the how-manieth call of the engine through the table below fails; 0: none */
   int32_t trace;   /* 0: off */
 };
 

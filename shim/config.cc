@@ -39,6 +39,8 @@ constexpr knob all_knobs[] = {
     {"HAPPY_FORCE", knob_kind::words, "", 0, 0, 0, nullptr, "",
      "for testing: swap hands every TCP connect over to a hidden attempt, fail:NAME lets NAME "
      "fail"},
+    {"HAPPY_FAIL_CALL", knob_kind::number, "", 0, 1'000'000, 0, &happy_settings::fail_call, "",
+     "for testing: that call of the engine to the system fails, counted from 1"},
 };
 
 constexpr force_word all_force_words[] = {

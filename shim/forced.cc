@@ -1,8 +1,13 @@
 #include "shim/forced.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
+#include <type_traits>
+
+#include "shim/process.h"
+#include "shim/trace.h"
 
 namespace happy {
 namespace {
@@ -33,7 +38,78 @@ int no_proc(const char* path, int flags, ...) {
   return true_open(path, flags, mode);
 }
 
+// HAPPY_FAIL_CALL. Only the engine's own calls count: what the program does is not to be disturbed.
+constinit happy_real unharmed{};
+constinit std::atomic<int> calls_left{0};
+
+bool is_the_one() {
+  if (set_inside(1) == 0) {
+    set_inside(0);
+    return false;
+  }
+  if (calls_left.fetch_sub(1, std::memory_order_relaxed) != 1) return false;
+  trace_note("call_failed", "HAPPY_FAIL_CALL");
+  return true;
+}
+
+// A function that takes the place of the one in `Slot`, with its prototype.
+template <auto Slot, typename Function = std::remove_reference_t<decltype(unharmed.*Slot)>>
+struct failing;
+
+template <auto Slot, typename Result, typename... Arguments>
+struct failing<Slot, Result (*)(Arguments...)> {
+  static Result call(Arguments... arguments) {
+    if (!is_the_one()) return (unharmed.*Slot)(arguments...);
+    errno = ENOMEM;
+    return static_cast<Result>(-1);
+  }
+};
+
+int failing_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
+                   void* argument) {
+  return is_the_one() ? EAGAIN : unharmed.pthread_create(thread, attributes, body, argument);
+}
+
+int failing_open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  if (!is_the_one()) return unharmed.open(path, flags, mode);
+  errno = EMFILE;
+  return -1;
+}
+
+int failing_fcntl(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (!is_the_one()) return unharmed.fcntl(fd, command, argument);
+  errno = EMFILE;
+  return -1;
+}
+
+template <auto... Slots>
+void make_failing(happy_real& table) {
+  ((table.*Slots = failing<Slots>::call), ...);
+}
+
 }  // namespace
+
+void fail_one_call(happy_real& table, int which) {
+  if (which == 0) return;
+  unharmed = table;
+  calls_left = which;
+  make_failing<&happy_real::connect, &happy_real::socket, &happy_real::bind, &happy_real::shutdown,
+               &happy_real::dup3, &happy_real::getsockopt, &happy_real::setsockopt,
+               &happy_real::getsockname, &happy_real::epoll_ctl, &happy_real::poll,
+               &happy_real::fstat, &happy_real::read, &happy_real::writev, &happy_real::recvfrom,
+               &happy_real::sigaction>(table);
+  table.pthread_create = failing_thread;
+  table.open = failing_open;
+  table.fcntl = failing_fcntl;
+}
 
 void force_failures(happy_real& table, std::uint32_t force) {
   if ((force & HAPPY_FORCE_FAIL_THREAD) != 0) table.pthread_create = no_thread;

@@ -125,7 +125,7 @@ bool start(void* library) {
 
 bool load() {
   const std::uint32_t force = process_environment().settings.force;
-  if (!find_all_functions(force)) return false;
+  if (!find_all_functions(force, process_environment().settings.fail_call)) return false;
   if ((force & HAPPY_FORCE_FAIL_ENGINE) != 0) {
     trace_note("engine_refused", "HAPPY_FORCE=fail:engine");
     return false;

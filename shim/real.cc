@@ -39,7 +39,7 @@ bool find_hooked_functions() {
   return complete;
 }
 
-bool find_all_functions(std::uint32_t force) {
+bool find_all_functions(std::uint32_t force, int fail_call) {
   const bool complete =
       find(table.freeaddrinfo, "freeaddrinfo") && find(table.socket, "socket") &&
       find_next(table.bind, "bind") && find(table.shutdown, "shutdown") &&
@@ -52,6 +52,7 @@ bool find_all_functions(std::uint32_t force) {
       find(table.recvfrom, "recvfrom") && find(table.sigaction, "sigaction") &&
       find(table.pthread_create, "pthread_create") && find(table.clock_gettime, "clock_gettime");
   if (complete && force != 0) force_failures(table, force);
+  if (complete) fail_one_call(table, fail_call);
   return complete;
 }
 

@@ -13,7 +13,8 @@ namespace happy {
 bool find_hooked_functions();
 
 // Finds all the others. Called before the engine is loaded, in getaddrinfo(), where allocating is
-// allowed. Returns false if one is missing. `force`: HAPPY_FORCE_* bits.
-bool find_all_functions(std::uint32_t force);
+// allowed. Returns false if one is missing. `force`: HAPPY_FORCE_* bits; `fail_call`:
+// HAPPY_FAIL_CALL.
+bool find_all_functions(std::uint32_t force, int fail_call);
 
 }  // namespace happy

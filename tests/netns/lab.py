@@ -95,6 +95,7 @@ class Program:
 
     def __init__(self, command, environment, stdin, output_path):
         self._output_path = output_path
+        self.trace = output_path.with_suffix(".trace")  # if it is traced
         with open(output_path, "wb") as output:
             self.started_ms = now_ms()
             self._process = subprocess.Popen(
