@@ -44,10 +44,11 @@ started_attempt start_attempt(const original_socket& original, const endpoint& t
       real->socket(to_af(f), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, original.protocol));
   if (!made.ok()) return refused(made.error());
   const int fd = made.value().get();
-  if (!same_network(original.fd, fd)) return refused(ENETUNREACH);
-  if (!copy_options(original.fd, original.socket_family, fd, f, original.early))
-    return refused(EPERM);
-  if (!bind_like(original, fd)) return refused(errno);
+  if (!same_network(original.fd, fd)) return refused(ENOTSUP);
+  if (!copy_options(original.fd, original.socket_family, fd, f, original.early)) {
+    return refused(ENOTSUP);
+  }
+  if (!bind_like(original, fd)) return refused(ENOTSUP);
   want_soft_errors(fd, f);
 
   const socket_address target = to_sockaddr(to);

@@ -78,6 +78,7 @@ happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, in
   service_lookups(c, now);
   refresh_plan(c, r, now);
   advance(c, r, now);
+  if (!r.used) return give(call, -1, error);
   if (r.won) return take(c, r, call);
   if (r.lost) return settle(c, r, call, -1, error);
   if (!hand_to_worker(c, r, call, now)) return leave(c, r, call, error, "no worker");

@@ -76,9 +76,9 @@ void deliver(core& c, pending_race& r) {
   if (!adopt_original(r)) return end(c, r, "the fd cannot be replaced");
   copy_options(r.original.fd, target.where.address.family, r.winner_socket.get(),
                r.winner.address.family, r.original.early);
-  copy_file_state(r.original.fd, target.where.address.family, r.winner_socket.get(),
-                  r.winner.address.family);
-  if (!hand_over(r)) return end(c, r, "the fd cannot be replaced");
+  const bool alike = copy_file_state(r.original.fd, target.where.address.family,
+                                     r.winner_socket.get(), r.winner.address.family);
+  if (!alike || !hand_over(r)) return end(c, r, "the fd cannot be replaced");
   real->shutdown(r.original.fd, SHUT_RDWR);
   drop_lookup(c, r.lookup);
   end(c, r, "handed over");
@@ -198,6 +198,7 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
   if (!r.used) return never;
   refresh_plan(c, r, now);
   const time_point next = r.won || r.lost ? never : advance(c, r, now);
+  if (!r.used) return never;
   if (r.won || is_settled_swap(r)) {
     deliver(c, r);
     return never;

@@ -35,8 +35,10 @@ void close_attempts(pending_race& r, const endpoint* winner) {
   r.attempts.clear();
 }
 
+// What failed for a reason of our own (no descriptor, no memory) says nothing of the endpoint: the program
+// will try it itself.
 void record_failure(pending_race& r, const endpoint& where, int error) {
-  r.failures.push_back({where, error});
+  if (is_endpoint_failure(error)) r.failures.push_back({where, error});
   trace_failure(r, where, error);
 }
 
@@ -61,18 +63,22 @@ void start_hidden(pending_race& r, const endpoint& where, time_point now) {
   fail_hidden(r, where, started.error, started.reached_network, now);
 }
 
-void win(pending_race& r, const endpoint& where, time_point now) {
+// False: the winner cannot be made like the program's socket.
+bool win(pending_race& r, const endpoint& where, time_point now) {
   const auto a = std::find_if(r.attempts.begin(), r.attempts.end(),
                               [&](const hidden_attempt& x) { return x.where == where; });
-  if (a == r.attempts.end()) return;  // the program's own attempt: its caller knows
+  if (a == r.attempts.end()) return true;  // the program's own attempt: its caller knows
   r.winner = where;
   r.winner_socket = std::move(a->socket);
-  copy_file_state(r.original.fd, r.original.socket_family, r.winner_socket.get(),
-                  where.address.family);
+  if (!copy_file_state(r.original.fd, r.original.socket_family, r.winner_socket.get(),
+                       where.address.family)) {
+    return false;
+  }
   r.won = true;
   r.won_at = now;
   trace_race_endpoint("winner", r, where);
   close_attempts(r, &where);
+  return true;
 }
 
 }  // namespace
@@ -114,7 +120,9 @@ time_point advance(core& c, pending_race& r, time_point now) {
     switch (next.what) {
       case race_action::kind::attempt: start_hidden(r, next.where, now); break;
       case race_action::kind::wait: return next.until;
-      case race_action::kind::won: win(r, next.where, now); return never;
+      case race_action::kind::won:
+        if (!win(r, next.where, now)) abandon(c, r, "the winner cannot be made like the socket");
+        return never;
       case race_action::kind::lost:
         r.lost = true;
         keep_failures(c, r, now);

@@ -17,7 +17,7 @@ bool adopt_original(pending_race& r);
 void advance_to_named(core& c, pending_race& r, time_point now);
 
 // Does what the state machine asks for, starting hidden attempts as it says. Afterwards the race is
-// won, lost, or waits until the time returned.
+// won, lost, waits until the time returned, or was ended without result (and its record freed).
 time_point advance(core& c, pending_race& r, time_point now);
 
 // Asks the kernel how the hidden attempt at `fd` stands and tells the state machine.

@@ -212,7 +212,7 @@ void want_soft_errors(int attempt, family f) {
   real->setsockopt(attempt, name.level, name.name, &on, sizeof on);
 }
 
-void copy_file_state(int original, family original_family, int attempt, family attempt_family) {
+bool copy_file_state(int original, family original_family, int attempt, family attempt_family) {
   const option_name theirs = error_queue_option(original_family);
   const option_name ours = error_queue_option(attempt_family);
   const int wanted = read_int(original, theirs.level, theirs.name);
@@ -224,7 +224,7 @@ void copy_file_state(int original, family original_family, int attempt, family a
     real->fcntl(attempt, F_SETSIG, real->fcntl(original, F_GETSIG));
   }
   const int flags = real->fcntl(original, F_GETFL);
-  if (flags >= 0) real->fcntl(attempt, F_SETFL, flags);
+  return flags >= 0 && real->fcntl(attempt, F_SETFL, flags) == 0;
 }
 
 }  // namespace happy

@@ -25,8 +25,9 @@ bool copy_options(int original, family original_family, int attempt, family atte
                   const early_options& early);
 
 // Copies what belongs to the open file: O_NONBLOCK, O_ASYNC, its owner and signal; ends the error
-// queue that a hidden attempt has and the original does not.
-void copy_file_state(int original, family original_family, int attempt, family attempt_family);
+// queue that a hidden attempt has and the original does not. False if O_NONBLOCK and the like could not be
+// set: the program would notice.
+[[nodiscard]] bool copy_file_state(int original, family original_family, int attempt, family attempt_family);
 
 // Lets ICMP errors wake a hidden attempt at once instead of at the next retransmission.
 void want_soft_errors(int attempt, family f);

@@ -93,6 +93,7 @@ time_point tend(core& c, pending_race& r, time_point now) {
   if (!r.won && !r.lost) {
     refresh_plan(c, r, now);
     next = advance(c, r, now);
+    if (!r.used) return never;
   }
   if (!r.won && !r.lost) return next;
   return deliver(c, r, now) ? never : now + caller_retry;

@@ -55,7 +55,15 @@ class guarded_socket {
   std::uint64_t cookie() const { return cookie_; }
 
   // Whether the number still is this socket.
-  bool is_ours() const { return fd_ >= 0 && socket_cookie(fd_) == cookie_; }
+  // A question that the kernel does not answer (no memory, a sandbox) is no sign that it is another.
+  bool is_ours() const {
+    if (fd_ < 0) return false;
+    errno_saver keep;
+    errno = 0;
+    const std::uint64_t now = socket_cookie(fd_);
+    const bool unanswered = now == 0 && errno != EBADF && errno != ENOTSOCK;
+    return now == cookie_ || cookie_ == 0 || unanswered;
+  }
 
   int release() {
     cookie_ = 0;
