@@ -202,7 +202,7 @@ $(sort $(out)/flags build/flags): Makefile FORCE
 # ---- tests --------------------------------------------------------------------------------------
 
 ##@ Test
-.PHONY: check unit netns golden golden-update wrapper demo bench peers
+.PHONY: check unit netns matrix golden golden-update wrapper demo bench peers
 check: ## Packages, build and every test; the last line counts them
 	@tests/run-all
 
@@ -211,6 +211,10 @@ unit: $(out)/unit-tests ## Unit tests of one variant: make unit ARGS='[race]', m
 
 netns: all lab ## Unmodified programs in the lab of network namespaces
 	@HAPPY_LIB=$(abspath $(out)/libhappy.so) /usr/bin/python3 tests/netns/run.py $(ARGS)
+
+matrix: all lab ## The programs of today in broken networks, bare and with libhappy: make matrix ARGS='v6-drop --programs nc,curl'
+	@scripts/install-packages check
+	@/usr/bin/python3 tests/netns/matrix.py $(ARGS)
 
 golden: all ## The binary contract: exports, NEEDED, constructors, includes
 	@CARES=$(CARES) tests/golden/check $(out)

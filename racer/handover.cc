@@ -1,17 +1,23 @@
 #include "racer/handover.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 
+
 #include "racer/open_files.h"
+#include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 
 namespace happy {
 namespace {
 
+// O_CLOEXEC or 0; negative if the kernel does not say.
 int close_on_exec_of(int fd) {
   const int flags = real->fcntl(fd, F_GETFD);
-  return flags >= 0 && (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
+  if (flags < 0) return flags;
+  return (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
 }
 
 // A registration follows the file, not the number: it has to be taken away while the number still shows
@@ -28,6 +34,34 @@ void register_again(const epoll_entry_list& entries) {
     event.data.u64 = e.data;
     real->epoll_ctl(e.set, EPOLL_CTL_ADD, e.fd, &event);
   }
+}
+
+// What the kernel tells of a socket that has connected, to an owner who asked for a signal of his own
+// choice: sent by hand, as the winner connected before it had this owner. Sent to this thread's number it
+// goes to the process; values that the kernel alone may use could not be sent to another.
+void send_connected_signal(int fd, int number) {
+  siginfo_t info{};
+  info.si_signo = number;
+  info.si_code = POLL_OUT;
+  info.si_band = POLLOUT | POLLWRNORM | POLLWRBAND;
+  info.si_fd = fd;
+  raw_syscall(SYS_rt_sigqueueinfo, raw_gettid(), number, reinterpret_cast<long>(&info));
+}
+
+// The kernel names the number at which O_ASYNC was set: it is set again at the program's. The end of the
+// original must not be told as an error of the number that shows the winner. (With plain SIGIO, and with
+// other owners than this process, the shutdown is what wakes them: its signal says no more than that.)
+void move_signals(const pending_race& r) {
+  const int flags = real->fcntl(r.fd, F_GETFL);
+  if (flags < 0 || (flags & O_ASYNC) == 0) return;
+  real->fcntl(r.fd, F_SETFL, flags & ~O_ASYNC);
+  real->fcntl(r.fd, F_SETFL, flags);
+  f_owner_ex owner{};
+  const int number = real->fcntl(r.fd, F_GETSIG);
+  if (!r.won || number <= 0 || real->fcntl(r.fd, F_GETOWN_EX, &owner) != 0) return;
+  if (owner.type != F_OWNER_PID || owner.pid != raw_getpid()) return;
+  real->fcntl(r.original.fd, F_SETFL, flags & ~O_ASYNC);
+  send_connected_signal(r.fd, number);
 }
 
 bool find_everyone(const pending_race& r, fd_list& aliases, epoll_entry_list& entries) {
@@ -48,13 +82,20 @@ bool hand_over(pending_race& r) {
   fd_list aliases;
   epoll_entry_list entries;
   if (!find_everyone(r, aliases, entries)) return false;
+  bounded_vector<int, max_aliases> flags;
+  for (const int alias : aliases) {
+    const int close_on_exec = close_on_exec_of(alias);
+    if (close_on_exec < 0) return false;
+    flags.push_back(close_on_exec);
+  }
   unregister(entries);
   bool done = false;
-  for (const int alias : aliases) {
-    const bool replaced = real->dup3(r.winner_socket.get(), alias, close_on_exec_of(alias)) >= 0;
-    if (alias == r.fd) done = replaced;
+  for (std::size_t i = 0; i < aliases.size(); ++i) {
+    const bool replaced = real->dup3(r.winner_socket.get(), aliases[i], flags[i]) >= 0;
+    if (aliases[i] == r.fd) done = replaced;
   }
   register_again(entries);
+  if (done) move_signals(r);
   return done;
 }
 

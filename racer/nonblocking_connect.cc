@@ -18,6 +18,10 @@ namespace {
 // waits at a time for a socket that may be replaced under it.
 constexpr duration look_again = milliseconds(10);
 
+// A program that gives every address so long and no longer (node) closes one socket and makes the next. For
+// this time the hidden attempts that are under way wait for it; none is started.
+constexpr duration until_the_next = milliseconds(10);
+
 enum class socket_state : std::uint8_t { connecting, connected, failed, gone };
 
 // Asks without taking anything away from the program: SO_ERROR would be cleared by reading it.
@@ -59,6 +63,28 @@ bool look_at_sockets(core& c, pending_race& r, time_point now) {
   return false;
 }
 
+// Attempts are made in the likeness of this socket from here on, and the one before is let go.
+bool lean_on(pending_race& r, const program_socket& s) {
+  r.fd = s.fd;
+  r.cookie = s.cookie;
+  r.original.socket_family = s.where.address.family;
+  return adopt_original(r);
+}
+
+// A socket that the program has closed must not live on in our hands, and go on sending.
+void let_go(core& c, pending_race& r, std::uint64_t cookie, time_point now) {
+  if (!r.sockets.empty()) {
+    if (r.active && r.original_dup.cookie() == cookie && !lean_on(r, r.sockets[0])) {
+      end(c, r, "the socket cannot be copied");
+    }
+    return;
+  }
+  if (r.attempts.empty() || r.swap || r.won) return end(c, r, "the program closed the fd");
+  r.original_dup.reset();
+  r.forgotten_at = now + until_the_next;
+  count_pending(c);
+}
+
 // The socket that a winner of family `f` replaces: one of its family, else the first.
 const program_socket& target_for(const pending_race& r, family f) {
   const auto same = std::find_if(r.sockets.begin(), r.sockets.end(), [&](const program_socket& s) {
@@ -71,9 +97,7 @@ const program_socket& target_for(const pending_race& r, family f) {
 // original, look the number up again, and see the new socket.
 void deliver(core& c, pending_race& r) {
   const program_socket target = target_for(r, r.winner.address.family);
-  r.fd = target.fd;
-  r.cookie = target.cookie;
-  if (!adopt_original(r)) return end(c, r, "the fd cannot be replaced");
+  if (!lean_on(r, target)) return end(c, r, "the fd cannot be replaced");
   copy_options(r.original.fd, target.where.address.family, r.winner_socket.get(),
                r.winner.address.family, r.original.early);
   const bool alike = copy_file_state(r.original.fd, target.where.address.family,
@@ -86,10 +110,7 @@ void deliver(core& c, pending_race& r) {
 
 void activate(core& c, pending_race& r, time_point now) {
   if (r.active || now < r.active_from) return;
-  const program_socket first = r.sockets[0];
-  r.fd = first.fd;
-  r.cookie = first.cookie;
-  if (!adopt_original(r)) return end(c, r, "the socket cannot be copied");
+  if (!lean_on(r, r.sockets[0])) return end(c, r, "the socket cannot be copied");
   r.active = true;
 }
 
@@ -102,11 +123,41 @@ happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int
   return give(call, result, error);
 }
 
+// The program has come to an endpoint that a hidden attempt is trying: the socket of that attempt becomes
+// the program's, and no endpoint gets two SYNs. From then on it is one of the program's own.
+bool take_attempt(pending_race& first, pending_race& r) {
+  const auto a = std::find_if(first.attempts.begin(), first.attempts.end(),
+                              [&](const hidden_attempt& x) { return x.where == r.named; });
+  if (a == first.attempts.end() || first.won || !a->socket.is_ours()) return false;
+  if (r.original.bound || first.original.bound || r.original.protocol != first.original.protocol) {
+    return false;
+  }
+  const family f = r.named.address.family;
+  if (!adopt_original(r) || !copy_options(r.original.fd, f, a->socket.get(), f, r.original.early)) {
+    return false;
+  }
+  copy_file_state(r.original.fd, f, a->socket.get(), f);
+  r.winner_socket = std::move(a->socket);
+  first.attempts.erase(a);
+  return hand_over(r);
+}
+
+// One more socket of the program's. False: there are too many, or the race has ended.
+bool welcome(core& c, pending_race& r, const program_socket& s) {
+  if (!r.sockets.push_back(s)) return false;
+  if (r.forgotten_at == never) return true;
+  r.forgotten_at = never;
+  count_pending(c);
+  if (lean_on(r, s)) return true;
+  end(c, r, "the socket cannot be copied");
+  return false;
+}
+
 template <typename Function>
-pending_race* find_pending(core& c, Function&& matches) {
+pending_race* find_non_blocking(core& c, Function&& matches) {
   pending_race* found = nullptr;
   c.races.for_each_used([&](pending_race& r) {
-    if (r.non_blocking && !r.sockets.empty() && matches(r)) found = &r;
+    if (r.non_blocking && matches(r)) found = &r;
   });
   return found;
 }
@@ -126,26 +177,32 @@ bool waits_for_socket_of(const pending_race& r, const int* fds, unsigned count) 
 
 bool is_pending(core& c, int fd) {
   const std::uint64_t cookie = socket_cookie(fd);
-  return cookie != 0 &&
-         find_pending(c, [&](const pending_race& r) {
+  return cookie != 0 && find_non_blocking(c, [&](const pending_race& r) {
            return std::any_of(r.sockets.begin(), r.sockets.end(),
                               [&](const program_socket& s) { return s.cookie == cookie; });
          }) != nullptr;
 }
 
 pending_race* find_race_to_join(core& c, const pending_race& r) {
-  return find_pending(c, [&](const pending_race& earlier) {
-    return &earlier != &r && !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
+  return find_non_blocking(c, [&](const pending_race& earlier) {
+    return (!earlier.sockets.empty() || earlier.forgotten_at != never) && &earlier != &r && !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
            earlier.known.id == r.known.id && earlier.port == r.port;
   });
 }
 
 happy_step join(core& c, pending_race& first, pending_race& r, happy_connect& call,
                 time_point now) {
-  const program_socket joining{r.fd, r.cookie, r.named};
   const endpoint named = r.named;
+  if (!first.sockets.full() && take_attempt(first, r)) {
+    trace_race_endpoint("taken over", first, named);
+    const program_socket taken{r.fd, socket_cookie(r.fd), named};
+    c.races.release(r);
+    welcome(c, first, taken);
+    return give(call, -1, EINPROGRESS);
+  }
+  const program_socket joining{r.fd, r.cookie, named};
   c.races.release(r);
-  if (!first.sockets.push_back(joining)) return pass(call, named, "too many sockets in one race");
+  if (!welcome(c, first, joining)) return pass(call, named, "too many sockets in one race");
   trace_race_endpoint("joined", first, named);
   first.machine.note_started(named, now);
   first.active_from = std::max(first.active_from, now + first.delay);
@@ -192,6 +249,11 @@ happy_step joined_returned(core& c, pending_race& r, happy_connect& call, int re
 
 time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
   if (!r.armed) return never;
+  if (r.forgotten_at != never) {
+    if (now < r.forgotten_at) return r.forgotten_at;
+    end(c, r, "the program closed the fd");
+    return never;
+  }
   if (now < r.active_from && !r.active) return r.active_from;
   if (!look_at_sockets(c, r, now)) return never;
   activate(c, r, now);
@@ -212,6 +274,7 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
 
 void fds_closing(core& c, unsigned first, unsigned last) {
   core_guard guard(c);
+  const time_point now = clock_now();
   c.races.for_each_used([&](pending_race& r) {
     if (!r.non_blocking) {
       // Another thread takes the fd away from one that is inside connect(): that one goes on alone.
@@ -219,11 +282,12 @@ void fds_closing(core& c, unsigned first, unsigned last) {
         end(c, r, "the program closed the fd");
       return;
     }
-    const bool had_any = !r.sockets.empty();
-    for (std::size_t i = r.sockets.size(); i-- > 0;) {
-      if (covers(first, last, r.sockets[i].fd)) r.sockets.erase(i);
+    for (std::size_t i = r.sockets.size(); r.used && i-- > 0;) {
+      const program_socket s = r.sockets[i];
+      if (!covers(first, last, s.fd)) continue;
+      r.sockets.erase(i);
+      let_go(c, r, s.cookie, now);
     }
-    if (had_any && r.sockets.empty()) end(c, r, "the program closed the fd");
   });
 }
 

@@ -67,6 +67,7 @@ struct pending_race {
   bool clocked =
       false;  // the delay is watched by the program's own waiting calls, not by the worker
   bounded_vector<program_socket, max_program_sockets> sockets;
+  time_point forgotten_at = never;  // the program has closed them all; its next may come until then
 
   // The hidden side.
   bool armed = false;              // the worker watches the time

@@ -1,6 +1,7 @@
 // Calls that change what the process is: the hidden thread must not be in their way, or must not live on
 // under rules that were not made for it.
 
+#include <linux/close_range.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -13,6 +14,7 @@
 #include "shim/engine_visit.h"
 #include "shim/late_function.h"
 #include "shim/loader.h"
+#include "shim/pending.h"
 #include "shim/process.h"
 
 namespace happy {
@@ -52,6 +54,18 @@ bool is_sandbox_prctl(int option, unsigned long mode) {
 bool is_sandbox_syscall(long number, long operation) {
   return number == SYS_seccomp &&
          (operation == SECCOMP_SET_MODE_STRICT || operation == SECCOMP_SET_MODE_FILTER);
+}
+
+// libuv closes by number, so that no cancellation point is passed.
+void look_at_closing(long number, long first, long second, long flags) {
+  const auto from = static_cast<unsigned>(first);
+  const auto to = static_cast<unsigned>(second);
+  if (number == SYS_close) note_closing(from, from);
+#ifdef SYS_dup2
+  if (number == SYS_dup2 && from != to) note_closing(to, to);
+#endif
+  if (number == SYS_dup3 && from != to) note_closing(to, to);
+  if (number == SYS_close_range && (flags & CLOSE_RANGE_CLOEXEC) == 0) note_closing(from, to);
 }
 
 // The same calls as below, made without libc's functions for them (libcap).
@@ -105,6 +119,7 @@ __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
   for (long& value : values) value = va_arg(arguments, long);
   va_end(arguments);
   happy::look_at_syscall(number, values[0]);
+  happy::look_at_closing(number, values[0], values[1], values[2]);
   const long result =
       happy::raw_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
   if (result >= 0 || result < -4095) return result;

@@ -22,6 +22,7 @@ import traceback
 import cases
 import hardening
 import lab
+import pivot
 
 LOGS = lab.ROOT / "build/tests/netns-logs"
 COMPARED = []  # rows of hardening.tell(), of all cases
@@ -71,6 +72,7 @@ async def run_case(name):
         text = f"still running after {case.seconds} s"
     COMPARED.extend(json.loads(line.removeprefix(hardening.TABLE_MARK)) for line in text.splitlines()
                     if line.startswith(hardening.TABLE_MARK))
+    pivot.collect(text.splitlines())
     passed = process.returncode == 0
     took = f"{time.monotonic() - started:5.2f} s"
     if passed:
@@ -107,6 +109,7 @@ async def run_cases(names, jobs):
 
     results = await asyncio.gather(*map(in_slot, names))
     print_table()
+    pivot.show()
     print(f"{results.count(True)} passed, {results.count(False)} failed")
     return all(results)
 

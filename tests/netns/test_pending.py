@@ -1,0 +1,78 @@
+"""What a program can ask of a socket that is connecting, and what becomes of it when the program drops it."""
+
+import hardening
+from cases import REGISTRY, Case, case, check, check_equal, families, victim
+
+ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # a dead address takes 3 s
+
+
+def lines_of(run, *beginnings):
+    """The lines of a victim's report that begin so."""
+    return [line for line in run.output.splitlines() if line.startswith(beginnings)]
+
+
+@case("first-address-dead", **ONE_RETRY)
+def pending_socket_answers_as_the_kernel(network):
+    """While it is pending, before and while hidden attempts run: connect() again, names, options, send, recv."""
+    host, reference = network.host("happy"), network.host("bare")
+    live = network.host("live", addresses=["198.51.100.120"])
+    runs = [network.start(victim("asks", "all", name.name, 25), happy=name is host, trace=hardening.TRACE)
+            for name in (host, reference, live)]
+    happy, bare, connected = (program.wait(10) for program in runs)
+    check_equal(lines_of(happy, "first", "at-"), lines_of(bare, "first", "at-"), "while pending")
+    wanted = [line.replace("length 28", "length 16") for line in lines_of(connected, "outcome", "peer", "flags", "blocked")]
+    check_equal(lines_of(happy, "outcome", "peer", "flags", "blocked"), wanted, "after")
+    check_equal(lines_of(happy, "connect"), ["connect 0 EISCONN"], "connect() after")
+    check_equal(lines_of(happy, "fds_more", "threads_more"), ["fds_more 0", "threads_more 0"], "left over")
+
+
+@case("v6-drop", **ONE_RETRY)
+def connect_again_tells_of_success(network):
+    """EINPROGRESS, EALREADY, 0 once, EISCONN: as a program expects that learns the outcome by connect() alone."""
+    host, live = network.host("happy"), network.host("live", addresses=["198.51.100.120"])
+    happy, bare = (network.run(victim("asks", "repeated", name.name, 25), happy=name is host, trace=hardening.TRACE)
+                   for name in (host, live))
+    check_equal(happy.output, bare.output, "sequence")
+
+
+@case("v6-reset")
+def connect_again_tells_of_failure(network):
+    """EINPROGRESS, EALREADY, ECONNREFUSED, and a new attempt."""
+    hardening.compare(network, "connect() again after a reset", lambda host: victim("asks", "repeated", host.name, 25))
+
+
+@case()
+def healthy_non_blocking_connect_makes_no_thread(network):
+    """Not even while it waits, and nothing is left; one SYN each."""
+    hosts, _, happy = hardening.compare(network, "healthy non-blocking connect",
+                                        lambda host: victim("asks", "healthy", host.name, 25))
+    check_equal(lines_of(happy, "threads"), ["threads 1", "threads_more 0"], "threads")
+    check_equal(families(network.syns(hosts[1])), "6", "SYNs")
+
+
+HOWS = ("close", "dup2", "dup3", "close_range", "closefrom", "fclose", "syscall-close", "syscall-dup2", "syscall-dup3",
+        "syscall-close_range")
+
+
+def dropped(network, ms, threads):
+    """Whichever way: no SYN afterwards, nothing arrives on what has the number then, nothing is left."""
+    failures = []
+    started = [(how, host, network.start(victim("drops", how, ms, threads, host.name, 25), happy=True, trace=hardening.TRACE))
+               for how in HOWS for host in [network.host(how)]]
+    for how, host, program in started:
+        run = program.wait(25)
+        said = [line for line in run.output.splitlines() if not line.startswith(("at_", "blocked_"))]
+        if run.status != 0 or said != ["bytes_from_nowhere 0", "own_file works", "fds_more 0", "threads_more 0"]:
+            failures.append(f"{how}: status {run.status}, {run.output!r}")
+            continue
+        dropped_ms = float(hardening.said(run, "at_dropped"))
+        late = [syn["address"] for syn in network.syns(host) if syn["time_ms"] > dropped_ms + 30]
+        if late:
+            failures.append(f"{how}: SYNs afterwards to {late}")
+    check(not failures, "; ".join(failures))
+
+
+for moment in (100, 400, 600):  # before, and between, the hidden attempts
+    for number in (1, 2):
+        REGISTRY[f"dropped_in_mid_race.{moment}.{number}"] = Case(dropped, ("first-address-dead",), (moment, number),
+                                                                  seconds=60, lab_options=ONE_RETRY)
