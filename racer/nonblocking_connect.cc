@@ -136,7 +136,7 @@ bool take_attempt(pending_race& first, pending_race& r) {
   if (!adopt_original(r) || !copy_options(r.original.fd, f, a->socket.get(), f, r.original.early)) {
     return false;
   }
-  copy_file_state(r.original.fd, f, a->socket.get(), f);
+  if (!copy_file_state(r.original.fd, f, a->socket.get(), f)) return false;
   r.winner_socket = std::move(a->socket);
   first.attempts.erase(a);
   return hand_over(r);
@@ -177,7 +177,8 @@ bool waits_for_socket_of(const pending_race& r, const int* fds, unsigned count) 
 
 bool is_pending(core& c, int fd) {
   const std::uint64_t cookie = socket_cookie(fd);
-  return cookie != 0 && find_non_blocking(c, [&](const pending_race& r) {
+  return cookie != 0 &&
+         find_non_blocking(c, [&](const pending_race& r) {
            return std::any_of(r.sockets.begin(), r.sockets.end(),
                               [&](const program_socket& s) { return s.cookie == cookie; });
          }) != nullptr;
@@ -185,7 +186,8 @@ bool is_pending(core& c, int fd) {
 
 pending_race* find_race_to_join(core& c, const pending_race& r) {
   return find_non_blocking(c, [&](const pending_race& earlier) {
-    return (!earlier.sockets.empty() || earlier.forgotten_at != never) && &earlier != &r && !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
+    return (!earlier.sockets.empty() || earlier.forgotten_at != never) && &earlier != &r &&
+           !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
            earlier.known.id == r.known.id && earlier.port == r.port;
   });
 }

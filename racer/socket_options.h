@@ -27,7 +27,8 @@ bool copy_options(int original, family original_family, int attempt, family atte
 // Copies what belongs to the open file: O_NONBLOCK, O_ASYNC, its owner and signal; ends the error
 // queue that a hidden attempt has and the original does not. False if O_NONBLOCK and the like could not be
 // set: the program would notice.
-[[nodiscard]] bool copy_file_state(int original, family original_family, int attempt, family attempt_family);
+[[nodiscard]] bool copy_file_state(int original, family original_family, int attempt,
+                                   family attempt_family);
 
 // Lets ICMP errors wake a hidden attempt at once instead of at the next retransmission.
 void want_soft_errors(int attempt, family f);

@@ -69,11 +69,11 @@ struct happy_settings {
   int32_t maximum_connection_attempt_delay_ms;
   int32_t last_resort_synthesis_delay_ms;
   int32_t preferred_address_family_count;
-  int32_t partial; /* 0: lookups return complete results only */
-  int32_t disable; /* 1: every hook is the real function; the engine never sees it */
-  uint32_t force;  /* HAPPY_FORCE_* bits, for tests */
+  int32_t partial;   /* 0: lookups return complete results only */
+  int32_t disable;   /* 1: every hook is the real function; the engine never sees it */
+  uint32_t force;    /* HAPPY_FORCE_* bits, for tests */
   int32_t fail_call; /* the how-manieth call of the engine through the table below fails; 0: none */
-  int32_t trace;   /* 0: off */
+  int32_t trace;     /* 0: off */
 };
 
 /* HAPPY_FORCE: what tests of this library, and other people's suites under it, can force. */

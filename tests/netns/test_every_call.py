@@ -4,7 +4,7 @@ import json
 
 from cases import case, check, check_equal, victim
 
-AT_ONCE = 16  # runs side by side; nearly all of them only wait
+AT_ONCE = 40  # runs side by side; nearly all of them only wait
 MOST_CALLS = 600  # a lookup and a race make some 200; the loop must end by itself long before
 
 
