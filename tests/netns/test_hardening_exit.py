@@ -3,7 +3,7 @@
 import hardening
 from cases import REGISTRY, Case, case, check, check_equal, victim
 
-COUNT, AT_ONCE, SEED = 1000, 60, 20261129
+COUNT, AT_ONCE, SEED = 1000, 120, 20261129
 
 
 def exit_storm(network, how, who):

@@ -9,7 +9,7 @@ import threading
 
 import hardening
 import topology
-from cases import REGISTRY, Case, check, check_equal, victim
+from cases import HEAVY, REGISTRY, Case, check, check_equal, victim
 
 SECONDS = int(os.environ.get("HAPPY_STORM_SECONDS", "20"))
 SEED = int(os.environ.get("HAPPY_STORM_SEED", "20261129"))
@@ -73,4 +73,4 @@ def storm(network, happy):
 
 
 for name, happy in (("bare", False), ("happy", True)):
-    REGISTRY[f"storm_of_threads_{name}"] = Case(storm, (), (happy,), SECONDS + 60)
+    REGISTRY[f"storm_of_threads_{name}"] = Case(storm, (), (happy,), seconds=SECONDS + 60, load=HEAVY)

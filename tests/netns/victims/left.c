@@ -51,7 +51,7 @@ static void* take_number(void* unused) {
   block_all_signals();
   sleep_ms(after_ms);
   int pair[2] = {-1, -1}, file = -1;
-  if (is("close")) file = open("/run/lab/taker", O_RDWR | O_CREAT | O_TRUNC, 0600);
+  if (is("close")) file = open("/run/lab", O_RDWR | O_TMPFILE, 0600);
   if (!is("close")) socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
   if (is("dup2")) {
     dup2(pair[0], fd);
