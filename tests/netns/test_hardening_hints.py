@@ -1,5 +1,6 @@
 """Names looked up in a forked child, connected in the parent: raced if the parent finds the same, never otherwise."""
 
+import os
 import pathlib
 import time
 
@@ -65,7 +66,9 @@ def hint_of_a_name_that_has_changed(network):
     hosts = [network.host(label) for label in ("bare", "happy")]
     runs = [network.start(victim("resolves_in_child", "wait", host.name, 7), happy=host is hosts[1], trace=hardening.TRACE)
             for host in hosts]
-    time.sleep(0.5)  # the child is done; the victim says so on a pipe that nobody reads
+    for host in hosts:
+        while not os.path.exists(f"/run/lab/ready-{host.name}"):
+            time.sleep(0.01)
     for host in hosts:
         network.set_record(host.name, "AAAA", records=["2001:db8:2::99"])
         network.set_record(host.name, "A", records=["198.51.100.99"])

@@ -22,12 +22,12 @@ def leave(network, how, after_ms, threads, label):
 # What happens, and in which networks: dead; IPv6 completes late, so that a socket that was left connects by itself, as
 # it does bare; IPv4 completes after the program has left, so that a hidden attempt would win.
 NETWORKS = (("dead", ("all-dead",)), ("slow", ("v6-slow=1600", "v4-drop")), ("winner", ("v6-drop", "v4-slow=900")))
-for how in ("eintr", "restart", "mixed-eintr", "mixed-restart", "sndtimeo", "sndtimeo-restart", "jump", "close", "pair",
+for how in ("eintr", "restart", "mixed-eintr", "mixed-restart", "sndtimeo", "sndtimeo-restart", "jump", "jump-restart", "close", "pair",
             "dup2"):
     for after_ms in (EARLY_MS, LATE_MS):
         for threads in ((), ("-t",)):
             for label, faults in NETWORKS:
-                if label == "winner" and "restart" in how and not how.startswith("sndtimeo"):
+                if label == "winner" and how in ("restart", "mixed-restart"):
                     continue  # goes on, and is won
                 name = f"left_{how.replace('-', '_')}_{after_ms}ms_{'threads' if threads else 'alone'}_{label}"
                 REGISTRY[name] = Case(leave, faults, (how, after_ms, threads, label), load=LIGHT, lab_options=ONE_RETRY)

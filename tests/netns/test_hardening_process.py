@@ -39,7 +39,7 @@ def close_in_lookup(network, how):
 for how in ("close_range", "closefrom", "close"):
     REGISTRY[f"close_lookup_{how}"] = Case(close_in_lookup, ("v6-drop", "aaaa-late=800", "a-late=800"), (how,),
                                            load=LIGHT, lab_options=ONE_RETRY)
-for when, faults in (("before", ("v6-drop",)), ("race", ("v6-drop", "v4-slow=600")),
+for when, faults in (("before", ("v6-drop",)), ("idle", ("v6-drop",)), ("race", ("v6-drop", "v4-slow=600")),
                      ("race-all", ("v6-drop", "v4-slow=600"))):
     for how in ("close_range", "closefrom", "close"):
         REGISTRY[f"close_{when.replace('-', '_')}_{how}"] = Case(close_everything, faults, (when, how),
