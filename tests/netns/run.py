@@ -242,7 +242,12 @@ def main():
     parser.add_argument("--list", action="store_true", help="only name the cases")
     parser.add_argument("--jobs", type=int, default=3, help="cases at a time (3); twice as many labs of light ones")
     parser.add_argument("--inside", metavar="CASE", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--storm-seconds", metavar="N", help="how long the storm of threads lasts (20)")
+    parser.add_argument("--seed", metavar="N", help="the seed of what is random")
     arguments = parser.parse_args()
+    for name, value in (("STORM_SECONDS", arguments.storm_seconds), ("SEED", arguments.seed)):
+        if value:
+            os.environ[f"HAPPY_TEST_{name}"] = value
     load_cases()
     if arguments.inside:
         run_inside(arguments.inside)
