@@ -1,6 +1,12 @@
-"""What a test case is, and what cases say about runs. A case is a function that gets a fresh lab of its own."""
+"""What a test case is, and what cases say about runs.
+
+A case is a function that gets a lab: one of its own, or (LIGHT) one that it shares with others that want the same.
+"""
 
 import dataclasses
+import json
+import sys
+import threading
 from typing import Callable
 
 import lab
@@ -8,6 +14,10 @@ import programs
 
 VICTIMS = lab.ROOT / "build/tests/victims"
 REGISTRY = {}
+# How much of the machine a case takes. LIGHT ones only wait: many run at a time, and share a lab, where they touch
+# nothing but names of their own. Nothing runs beside a HEAVY one.
+LIGHT, NORMAL, HEAVY = "light", "normal", "heavy"
+_output = threading.Lock()
 
 
 @dataclasses.dataclass
@@ -19,21 +29,33 @@ class Case:
     arguments: tuple = ()
     userns: bool = False
     seconds: int = 40  # hard limit for the whole case
+    load: str = NORMAL
     lab_options: dict = dataclasses.field(default_factory=dict)
 
-    def run(self, folder):
-        """Sets the lab up and runs the function; the caller is the first process of its namespaces."""
-        self.function(lab.Lab(folder, *self.faults, **self.lab_options), *self.arguments)
+    def make_lab(self, folder):
+        """The lab, set up; the caller is the first process of its namespaces."""
+        return lab.Lab(folder, *self.faults, **self.lab_options)
+
+    def lab_key(self):
+        """Equal for cases that can share a lab."""
+        return repr((self.faults, self.userns, self.lab_options))
 
 
-def case(*fault_names, userns=False, seconds=40, **lab_options):
+def case(*fault_names, userns=False, seconds=40, load=NORMAL, **lab_options):
     """Registers a function as a case under its own name."""
 
     def register(function):
-        REGISTRY[function.__name__] = Case(function, fault_names, (), userns, seconds, lab_options)
+        REGISTRY[function.__name__] = Case(function, fault_names, (), userns, seconds, load, lab_options)
         return function
 
     return register
+
+
+def emit(mark, value):
+    """A line for run.py, which reads what cases print: the mark, and the value as JSON."""
+    with _output:
+        sys.stdout.write(f"{mark}{json.dumps(value)}\n")
+        sys.stdout.flush()
 
 
 def case_per_program(*fault_names):

@@ -1,10 +1,9 @@
 """Comparing a program with libhappy with the same program bare, in the same network: everything that can be seen."""
 
-import json
 import os
 import re
 
-from cases import check, check_between, check_equal
+from cases import check, check_equal, emit
 
 SLACK_S = 0.3  # on a busy machine with two cores
 TRACE = os.environ.get("HAPPY_TEST_TRACE") == "1"  # to look into a failure; the trace's fd is then one too many
@@ -61,7 +60,7 @@ def differences(bare, happy, hosts, slack_s, sooner):
 
 def tell(item, bare, happy, equal):
     """A row of the table of what was compared."""
-    print(TABLE_MARK + json.dumps([item, bare, happy, equal]), flush=True)
+    emit(TABLE_MARK, [item, bare, happy, equal])
 
 
 def run_both(network, make_command, seconds=20, host_settings=None, **options):

@@ -5,6 +5,7 @@ accepts) comes over one pipe, so that the order of the events is the order in wh
 """
 
 import contextlib
+import contextvars
 import dataclasses
 import json
 import os
@@ -31,6 +32,7 @@ _SANITIZERS = {
 }
 TUNDELAY = ROOT / "build/tests/tundelay"
 READY_SECONDS = 10  # 0.1 s on an idle machine
+CASE = contextvars.ContextVar("case", default="")  # where several share a lab, each one's files begin with its name
 
 
 def now_ms():
@@ -136,6 +138,7 @@ class Lab:
         self.fault = faults.combine(fault_names)
         self.events = []
         self._changed = threading.Condition()
+        self._lock = threading.RLock()  # of what follows: cases that share a lab run in threads
         self._zone, self._hosts, self._programs = {}, 0, 0
         self._daemons = []
         if os.getpid() != 1:
@@ -184,27 +187,29 @@ class Lab:
 
     def host(self, label, addresses=None):
         """A new name, with addresses as the faults have them, or with those given, in DNS at once."""
-        self._hosts += 1
-        if self._hosts > topology.MAX_HOSTS:
-            raise LabError(f"more than {topology.MAX_HOSTS} names in one lab")
-        if addresses is None:
-            kinds = self.fault.endpoints or ("live6", "live4")
-            addresses = [self._address(kind, kinds[:place].count(kind)) for place, kind in enumerate(kinds)]
-        host = Host(f"{label}.test", [a for a in addresses if ":" in a], [a for a in addresses if ":" not in a])
-        self._zone[host.name] = {
-            "AAAA": {"records": host.ipv6, **self.fault.answers.get("AAAA", {})},
-            "A": {"records": host.ipv4, **self.fault.answers.get("A", {})},
-        }
-        self._write_zone()
-        return host
-
-    def _address(self, kind, nth):
-        return topology.ADDRESSES[kind](self._hosts + nth * topology.STRIDE)
+        with self._lock:
+            self._hosts += 1
+            number = self._hosts
+            if number > topology.MAX_HOSTS:
+                raise LabError(f"more than {topology.MAX_HOSTS} names in one lab")
+            if addresses is None:
+                kinds = self.fault.endpoints or ("live6", "live4")
+                addresses = [topology.ADDRESSES[kind](number + kinds[:place].count(kind) * topology.STRIDE)
+                             for place, kind in enumerate(kinds)]
+            name = f"{label}{number if CASE.get() else ''}.test"
+            host = Host(name, [a for a in addresses if ":" in a], [a for a in addresses if ":" not in a])
+            self._zone[name] = {
+                "AAAA": {"records": host.ipv6, **self.fault.answers.get("AAAA", {})},
+                "A": {"records": host.ipv4, **self.fault.answers.get("A", {})},
+            }
+            self._write_zone()
+            return host
 
     def set_record(self, name, record_type, **rule):
         """Changes what the DNS server does with one name and type (see dns_server.py)."""
-        self._zone.setdefault(name, {})[record_type] = rule
-        self._write_zone()
+        with self._lock:
+            self._zone.setdefault(name, {})[record_type] = rule
+            self._write_zone()
 
     def _write_zone(self):
         new = pathlib.Path("/run/lab/zone.new")  # renamed, so that no query sees half a zone
@@ -215,13 +220,17 @@ class Lab:
 
     def start(self, command, happy=False, by_happy_run=False, trace=True, stdin=b"", environment=None):
         """Starts a program in the client, bare or with libhappy; traces go to the lab's folder."""
-        self._programs += 1
-        name = f"{self._programs:02}-{os.path.basename(command[0])}"
+        with self._lock:
+            self._programs += 1
+            name = f"{CASE.get()}{'-' if CASE.get() else ''}{self._programs:02}-{os.path.basename(command[0])}"
         inner = {}
         if happy and not os.path.exists(LIBRARY):
             raise LabError(f"{LIBRARY} is not built: run make")
         if happy and trace:
             inner["HAPPY_TRACE"] = str(self.folder / f"{name}.trace")
+        if happy and CASE.get():
+            # Many programs start at once: an answer that is late for that is not to count as one.
+            inner["HAPPY_RESOLUTION_DELAY_MS"] = "1000"
         if happy and not by_happy_run:
             inner.update(preloaded())
         # Innermost: set further out, the library would be loaded into `ip` too.
@@ -255,7 +264,7 @@ class Lab:
 
     def sync(self):
         """Returns when everything reported so far is in `events`."""
-        marker = f"{now_ms()}"
+        marker = f"{now_ms()} {threading.get_ident()}"
         os.write(self._pipe, (json.dumps({"event": "marker", "text": marker}) + "\n").encode())
         self.wait_for(lambda: self.find("marker", text=marker), READY_SECONDS)
 

@@ -2,13 +2,17 @@
 
     /usr/bin/python3 tests/netns/run.py [--list] [--jobs N] [PATTERN ...]
 
-A case runs in a network of its own, in private namespaces. A pattern selects the cases whose name contains it (or
-matches it, with * and ?). One line per case as it ends, then "N passed, N failed"; exit status 1 if one failed. What a
-failed case saw (events, program outputs, traces) stays in build/tests/netns-logs/CASE/.
+A case runs in a network of its own, in private namespaces; light ones share it with others that want the same. A
+pattern selects the cases whose name contains it (or matches it, with * and ?). One line per case as it ends, then what
+was compared, the slowest, and "N passed, N failed"; exit status 1 if one failed. What a failed case saw (events, program
+outputs, traces) stays in build/tests/netns-logs/CASE/.
 """
 
 import argparse
 import asyncio
+import concurrent.futures
+import contextvars
+import dataclasses
 import fnmatch
 import importlib
 import json
@@ -25,8 +29,14 @@ import lab
 import pivot
 
 LOGS = lab.ROOT / "build/tests/netns-logs"
+RESULT_MARK = "result: "
 COMPARED = []  # rows of hardening.tell(), of all cases
 COLUMNS = (44, 60, 60)  # of that table; what does not fit is cut
+MAX_SHARING = 20  # cases in one lab: two names each, of topology.MAX_HOSTS
+AT_A_TIME = 7  # cases that run in a shared lab: fourteen programs that sleep
+SLOWEST = 10  # named at the end
+# Slots of a run: a normal case takes SLOTS_PER_JOB, a lab of light ones one, a heavy case all.
+SLOTS_PER_JOB = 2
 
 
 def load_cases():
@@ -41,48 +51,148 @@ def selected(patterns):
             if not patterns or any(pattern in name or fnmatch.fnmatch(name, pattern) for pattern in patterns)]
 
 
-def run_inside(name):
-    """Runs one case in this process; the first of its namespaces. The last line printed is the reason of a failure."""
+@dataclasses.dataclass
+class Batch:
+    """Cases that run in one lab, by name."""
+
+    names: list
+    load: str
+
+    def seconds(self):
+        """The hard limit."""
+        return max(cases.REGISTRY[name].seconds for name in self.names) * -(-len(self.names) // AT_A_TIME)
+
+
+def batches(names):
+    """Heavy ones first, one after the other, with nothing beside them; then the rest, long light ones early."""
+    shared, single = {}, []
+    for name in names:
+        case = cases.REGISTRY[name]
+        if case.load == cases.LIGHT:
+            shared.setdefault(case.lab_key(), []).append(name)
+        else:
+            single.append(Batch([name], case.load))
+    light = [Batch(group[first:first + MAX_SHARING], cases.LIGHT)
+             for group in shared.values() for first in range(0, len(group), MAX_SHARING)]
+    light.sort(key=lambda batch: -len(batch.names))
+    single.sort(key=lambda batch: batch.load != cases.HEAVY)  # stable
+    heavy = sum(batch.load == cases.HEAVY for batch in single)
+    return single[:heavy] + light + single[heavy:]
+
+
+# -- inside the namespaces --
+
+
+def run_function(case, network, name, shared):
+    """Runs one case in this thread and tells how it went; the last line of the text is the reason of a failure."""
+    if shared:
+        lab.CASE.set(name)
+    started, text = time.monotonic(), ""
     try:
-        cases.REGISTRY[name].run(LOGS / name)
+        case.function(network, *case.arguments)
     except AssertionError as failure:
-        print(f"{traceback.format_exc()}\n{failure}")
-        return 1
+        text = f"{traceback.format_exc()}\n{failure}"
     except Exception as error:  # pylint: disable=broad-exception-caught
-        print(f"{traceback.format_exc()}\n{type(error).__name__}: {error}")
-        return 1
-    return 0
+        text = f"{traceback.format_exc()}\n{type(error).__name__}: {error}"
+    cases.emit(RESULT_MARK, [name, time.monotonic() - started, text])
 
 
-async def run_case(name):
-    """Runs one case in fresh namespaces and prints its line; True if it passed."""
-    case, folder = cases.REGISTRY[name], LOGS / name
+def run_inside(names):
+    """Sets the lab up and runs the cases in it, this process being the first of its namespaces."""
+    registered = [cases.REGISTRY[name] for name in names]
+    try:
+        network = registered[0].make_lab(LOGS / names[0])
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        for name in names:
+            cases.emit(RESULT_MARK, [name, 0, f"{traceback.format_exc()}\n{type(error).__name__}: {error}"])
+        return
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        for name, case in zip(names, registered):
+            pool.submit(contextvars.copy_context().run, run_function, case, network, name, len(names) > 1)
+
+
+# -- outside --
+
+
+class Slots:
+    """A counting semaphore that is taken in order and by several units at once."""
+
+    def __init__(self, total):
+        self.total, self._free, self._waiting = total, total, []
+
+    async def take(self, count):
+        """Waits for its turn and for so many free slots."""
+        if self._waiting or self._free < count:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append((count, turn))
+            await turn
+        else:
+            self._free -= count
+
+    def give_back(self, count):
+        """Lets the next ones go on."""
+        self._free += count
+        while self._waiting and self._waiting[0][0] <= self._free:
+            count, turn = self._waiting.pop(0)
+            self._free -= count
+            turn.set_result(None)
+
+
+def note_result(batch, name, seconds, text):
+    """Prints a case's line and keeps what it said if it failed."""
+    folder = LOGS / batch.names[0]
+    took = f"{seconds:5.2f} s"
+    if not text:
+        print(f"ok    {took}  {name}", flush=True)
+        return
+    (folder / f"result-{name}").write_text(text + "\n")
+    print(f"FAIL  {took}  {name}: {text.splitlines()[-1]}\n               see {folder.relative_to(lab.ROOT)}", flush=True)
+
+
+async def read_results(process, batch, results):
+    """Follows what the cases print, to the end; what is neither result nor row is returned."""
+    rest = []
+    async for data in process.stdout:
+        line = data.decode(errors="replace").rstrip("\n")
+        if line.startswith(RESULT_MARK):
+            name, seconds, text = json.loads(line.removeprefix(RESULT_MARK))
+            results[name] = (not text, seconds)
+            note_result(batch, name, seconds, text)
+        elif line.startswith(hardening.TABLE_MARK):
+            COMPARED.append(json.loads(line.removeprefix(hardening.TABLE_MARK)))
+        elif line.startswith(pivot.MARK):
+            pivot.collect([line])
+        else:
+            rest.append(line)
+    return "\n".join(rest)
+
+
+async def run_batch(batch):
+    """Runs cases in fresh namespaces and prints their lines; {name: (passed, seconds)}."""
+    folder = LOGS / batch.names[0]
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    command = lab.isolated_command([lab.PYTHON, str(pathlib.Path(__file__).resolve()), "--inside", name], case.userns)
-    started = time.monotonic()
+    command = lab.isolated_command([lab.PYTHON, str(pathlib.Path(__file__).resolve()), "--inside", *batch.names],
+                                   cases.REGISTRY[batch.names[0]].userns)
+    started, results = time.monotonic(), {}
     process = await asyncio.create_subprocess_exec(
-        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
+        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        limit=1 << 24)
     try:
-        output, _ = await asyncio.wait_for(process.communicate(), case.seconds)
-        text = output.decode(errors="replace").strip()
+        said = await asyncio.wait_for(read_results(process, batch, results), batch.seconds())
+        await process.wait()
+        said = said or f"exit status {process.returncode}"
     except asyncio.TimeoutError:
         process.kill()
         await process.wait()
-        text = f"still running after {case.seconds} s"
-    COMPARED.extend(json.loads(line.removeprefix(hardening.TABLE_MARK)) for line in text.splitlines()
-                    if line.startswith(hardening.TABLE_MARK))
-    pivot.collect(text.splitlines())
-    passed = process.returncode == 0
-    took = f"{time.monotonic() - started:5.2f} s"
-    if passed:
+        said = f"still running after {batch.seconds()} s"
+    for name in batch.names:
+        if name not in results:
+            results[name] = (False, time.monotonic() - started)
+            note_result(batch, name, time.monotonic() - started, said)
+    if all(passed for passed, _ in results.values()):
         shutil.rmtree(folder)
-        print(f"ok    {took}  {name}", flush=True)
-    else:
-        (folder / "result").write_text(text + "\n")
-        reason = (text.splitlines() or [f"exit status {process.returncode}"])[-1]
-        print(f"FAIL  {took}  {name}: {reason}\n               see {folder.relative_to(lab.ROOT)}", flush=True)
-    return passed
+    return results
 
 
 def cut(text, width):
@@ -99,19 +209,34 @@ def print_table():
         print("  ".join([*map(cut, texts, COLUMNS), "yes" if equal else "NO"]))
 
 
+def print_slowest(results):
+    """Where the time goes."""
+    slowest = sorted(results.items(), key=lambda result: -result[1][1])[:SLOWEST]
+    print("slowest: " + ", ".join(f"{name} {seconds:.1f} s" for name, (_, seconds) in slowest))
+
+
 async def run_cases(names, jobs):
-    """Runs the cases, `jobs` at a time; True if all passed."""
-    slots = asyncio.Semaphore(jobs)
+    """Runs the cases; True if all passed."""
+    slots = Slots(jobs * SLOTS_PER_JOB)
+    wanted = {cases.LIGHT: 1, cases.NORMAL: SLOTS_PER_JOB, cases.HEAVY: slots.total}
 
-    async def in_slot(name):
-        async with slots:
-            return await run_case(name)
+    async def in_slots(batch):
+        await slots.take(wanted[batch.load])
+        try:
+            return await run_batch(batch)
+        finally:
+            slots.give_back(wanted[batch.load])
 
-    results = await asyncio.gather(*map(in_slot, names))
+    started, results = time.monotonic(), {}
+    for of_batch in await asyncio.gather(*map(in_slots, batches(names))):
+        results.update(of_batch)
     print_table()
     pivot.show()
-    print(f"{results.count(True)} passed, {results.count(False)} failed")
-    return all(results)
+    print_slowest(results)
+    passed = sum(passed for passed, _ in results.values())
+    print(f"{len(results)} cases in {time.monotonic() - started:.0f} s")
+    print(f"{passed} passed, {len(results) - passed} failed")
+    return passed == len(results)
 
 
 def main():
@@ -119,14 +244,19 @@ def main():
     parser = argparse.ArgumentParser(description="Runs the network tests.")
     parser.add_argument("patterns", metavar="PATTERN", nargs="*", help="run the cases whose name contains this")
     parser.add_argument("--list", action="store_true", help="only name the cases")
-    parser.add_argument("--jobs", type=int, default=2, help="cases at a time (2)")
-    parser.add_argument("--inside", metavar="CASE", help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=3, help="cases at a time (3); twice as many labs of light ones")
+    parser.add_argument("--inside", metavar="CASE", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--storm-seconds", metavar="N", help="how long the storm of threads lasts (20)")
+    parser.add_argument("--seed", metavar="N", help="the seed of what is random")
     arguments = parser.parse_args()
+    for name, value in (("STORM_SECONDS", arguments.storm_seconds), ("SEED", arguments.seed)):
+        if value:
+            os.environ[f"HAPPY_TEST_{name}"] = value
     load_cases()
     if arguments.inside:
-        status = run_inside(arguments.inside)
+        run_inside(arguments.inside)
         sys.stdout.flush()
-        os._exit(status)  # the first process of the namespaces: all others end with it
+        os._exit(0)  # the first process of the namespaces: all others end with it
     names = selected(arguments.patterns)
     if arguments.list:
         print("\n".join(names))

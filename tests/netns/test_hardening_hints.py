@@ -1,15 +1,16 @@
 """Names looked up in a forked child, connected in the parent: raced if the parent finds the same, never otherwise."""
 
+import os
 import pathlib
 import time
 
 import hardening
-from cases import REGISTRY, Case, case, check, check_between, check_equal, families, victim
+from cases import LIGHT, REGISTRY, Case, case, check, check_between, check_equal, families, victim
 
 ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address takes 3 s
 
 
-@case("v6-drop", **ONE_RETRY)
+@case("v6-drop", load=LIGHT, **ONE_RETRY)
 def hint_from_child(network):
     """The parent's connect() is raced."""
     host = network.host("child")
@@ -19,7 +20,7 @@ def hint_from_child(network):
     check_equal((hardening.said(run, "fds_more"), hardening.said(run, "threads_more")), ("0", "0"), "leftovers")
 
 
-@case(**ONE_RETRY)
+@case(load=LIGHT, **ONE_RETRY)
 def hint_in_healthy_network(network):
     """One SYN."""
     host = network.host("child")
@@ -28,7 +29,7 @@ def hint_in_healthy_network(network):
     check_equal(network.syns(host), [], "SYNs to nobody")
 
 
-@case("v6-drop", **ONE_RETRY)
+@case("v6-drop", load=LIGHT, **ONE_RETRY)
 def hint_from_lynx(network):
     """lynx itself looks up in a child; its connect() is non-blocking."""
     host = network.host("lynx")
@@ -48,10 +49,10 @@ def not_believed(network, what, argument):
 
 for what, argument in (("setuid", ""), ("setgid", ""), ("caps", ""), ("rewrite", "2001:db8:2:d::77"), ("rename", "NAME"),
                        ("random", "")):
-    REGISTRY[f"hint_{what}"] = Case(not_believed, ("v6-drop",), (what, argument), lab_options=ONE_RETRY)
+    REGISTRY[f"hint_{what}"] = Case(not_believed, ("v6-drop",), (what, argument), load=LIGHT, lab_options=ONE_RETRY)
 
 
-@case("v6-drop", **ONE_RETRY)
+@case("v6-drop", load=LIGHT, **ONE_RETRY)
 def hint_unmapped_by_the_child(network):
     """What the child does to its own memory is its own affair."""
     host = network.host("child")
@@ -59,13 +60,15 @@ def hint_unmapped_by_the_child(network):
     check_equal(hardening.said(run, "connect"), "connected", f"connect ({run.output})")
 
 
-@case("v6-drop", **ONE_RETRY)
+@case("v6-drop", load=LIGHT, **ONE_RETRY)
 def hint_of_a_name_that_has_changed(network):
     """The name no longer has the address that the parent connects to: its other addresses are not used."""
     hosts = [network.host(label) for label in ("bare", "happy")]
     runs = [network.start(victim("resolves_in_child", "wait", host.name, 7), happy=host is hosts[1], trace=hardening.TRACE)
             for host in hosts]
-    time.sleep(0.5)  # the child is done; the victim says so on a pipe that nobody reads
+    for host in hosts:
+        while not os.path.exists(f"/run/lab/ready-{host.name}"):
+            time.sleep(0.01)
     for host in hosts:
         network.set_record(host.name, "AAAA", records=["2001:db8:2::99"])
         network.set_record(host.name, "A", records=["198.51.100.99"])

@@ -1,7 +1,7 @@
 """Programs that are short of descriptors, threads, memory, /proc."""
 
 import hardening
-from cases import REGISTRY, Case, case, check, victim
+from cases import LIGHT, REGISTRY, Case, check, victim
 
 ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address takes 3 s
 
@@ -15,19 +15,22 @@ def limited(network, what, amount):
 for what, amounts in (("nofile", (5, 8, 16, 64, 100)), ("filled", (1, 2, 3, 6, 12)), ("nproc", (1,)),
                       ("as", (2048, 4096, 8192, 16384, 65536)), ("stack", (64, 8192))):
     for amount in amounts:
-        REGISTRY[f"limit_{what}_{amount}"] = Case(limited, ("v6-drop",), (what, amount), lab_options=ONE_RETRY)
+        REGISTRY[f"limit_{what}_{amount}"] = Case(limited, ("v6-drop",), (what, amount), load=LIGHT,
+                                                  lab_options=ONE_RETRY)
 
 
-@case("v6-drop", seconds=90, **ONE_RETRY)
-def limit_memory_steps(network):
-    """From no memory to enough: where bare gets through, so does libhappy; and nothing crashes."""
-    for kilobytes in range(0, 1600, 160):
-        hosts, bare, happy = hardening.run_both(
-            network, lambda host: victim("limits", "as", kilobytes, host.name, 7))  # pylint: disable=cell-var-from-loop
-        equal = happy.status == bare.status and (happy.output == bare.output or bare.status != 0)
-        hardening.tell(f"memory: {kilobytes} KiB", f"{bare.status} {hardening.masked(bare.output, hosts[0]).split()}",
-                       f"{happy.status} {hardening.masked(happy.output, hosts[1]).split()}", equal)
-        check(equal, f"{kilobytes} KiB: {happy.status} {happy.output}; bare {bare.status} {bare.output}")
+def little_memory(network, kilobytes):
+    """Where bare gets through, so does libhappy; and nothing crashes that does not crash bare."""
+    hosts, bare, happy = hardening.run_both(network, lambda host: victim("limits", "as", kilobytes, host.name, 7))
+    equal = happy.status == bare.status and (happy.output == bare.output or bare.status != 0)
+    hardening.tell(f"memory: {kilobytes} KiB", f"{bare.status} {hardening.masked(bare.output, hosts[0]).split()}",
+                   f"{happy.status} {hardening.masked(happy.output, hosts[1]).split()}", equal)
+    check(equal, f"{kilobytes} KiB: {happy.status} {happy.output}; bare {bare.status} {bare.output}")
+
+
+for kilobytes in range(0, 1600, 160):
+    REGISTRY[f"limit_memory_{kilobytes}"] = Case(little_memory, ("v6-drop",), (kilobytes,), load=LIGHT,
+                                                 lab_options=ONE_RETRY)
 
 
 def without_proc(network, how):

@@ -314,7 +314,7 @@ def with_allocator(network, allocator, first):
 for allocator in ALLOCATORS:
     for first in (True, False):
         REGISTRY[f"allocator_{allocator.split('.')[0]}_{'before' if first else 'after'}"] = Case(
-            with_allocator, ("v6-reset",), (allocator, first), 60)
+            with_allocator, ("v6-reset",), (allocator, first), seconds=60)
 
 
 def early_calls(network, order):

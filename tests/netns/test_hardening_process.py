@@ -1,7 +1,7 @@
 """Programs that close everything, fork, become others, in the middle of a race."""
 
 import hardening
-from cases import REGISTRY, Case, case, check, check_between, check_equal, victim
+from cases import LIGHT, REGISTRY, Case, case, check, check_between, check_equal, victim
 
 ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address takes 3 s
 SOON_S = 1.8  # an attempt delay, the slow address's 0.6 s, and as much again for the echo
@@ -38,12 +38,12 @@ def close_in_lookup(network, how):
 
 for how in ("close_range", "closefrom", "close"):
     REGISTRY[f"close_lookup_{how}"] = Case(close_in_lookup, ("v6-drop", "aaaa-late=800", "a-late=800"), (how,),
-                                           lab_options=ONE_RETRY)
-for when, faults in (("before", ("v6-drop",)), ("race", ("v6-drop", "v4-slow=600")),
+                                           load=LIGHT, lab_options=ONE_RETRY)
+for when, faults in (("before", ("v6-drop",)), ("idle", ("v6-drop",)), ("race", ("v6-drop", "v4-slow=600")),
                      ("race-all", ("v6-drop", "v4-slow=600"))):
     for how in ("close_range", "closefrom", "close"):
         REGISTRY[f"close_{when.replace('-', '_')}_{how}"] = Case(close_everything, faults, (when, how),
-                                                                  lab_options=ONE_RETRY)
+                                                                  load=LIGHT, lab_options=ONE_RETRY)
 
 
 def forks(network, what, text, **options):
@@ -51,50 +51,50 @@ def forks(network, what, text, **options):
     return hardening.compare(network, text, lambda host: victim("forks", what, host.name, 7), **options)
 
 
-@case("v6-drop", "v4-slow=300", **ONE_RETRY)
+@case("v6-drop", "v4-slow=300", load=LIGHT, **ONE_RETRY)
 def fork_from_another_thread(network):
     """Children of a process in mid-race have nothing of it, and race themselves."""
     forks(network, "other", "fork in mid-race", sooner=True)
 
 
-@case("v6-drop", "v4-slow=600", **ONE_RETRY)
+@case("v6-drop", "v4-slow=600", load=LIGHT, **ONE_RETRY)
 def fork_from_the_same_thread(network):
     """fork() in a handler that interrupts connect()."""
     forks(network, "same", "fork in a handler, EINTR")
 
 
-@case("all-dead", **ONE_RETRY)
+@case("all-dead", load=LIGHT, **ONE_RETRY)
 def fork_from_the_same_thread_restarting(network):
     """The handler has SA_RESTART: both go on with the same socket."""
     forks(network, "same-restart", "fork in a handler, SA_RESTART", slack_s=0.6)
 
 
-@case("v6-drop", "v4-slow=900", **ONE_RETRY)
+@case("v6-drop", "v4-slow=900", load=LIGHT, **ONE_RETRY)
 def exec_in_mid_race(network):
     """The new program has no fd, no thread; the network hears no more."""
     hosts, _, happy = forks(network, "exec", "exec in mid-race")
     hardening.check_quiet_after(network, hosts[1], happy.ended_ms)
 
 
-@case("v6-drop", "v4-slow=300", **ONE_RETRY)
+@case("v6-drop", "v4-slow=300", load=LIGHT, **ONE_RETRY)
 def fork_and_exec_in_mid_race(network):
     """What a child that executes something inherits."""
     forks(network, "exec-child", "fork and exec in mid-race", sooner=True)
 
 
-@case("v6-drop", "v4-slow=600", **ONE_RETRY)
+@case("v6-drop", "v4-slow=600", load=LIGHT, **ONE_RETRY)
 def vfork_in_mid_race(network):
     """Children that run hooks in the parent's memory do not disturb its race."""
     forks(network, "vfork", "vfork children that connect and close", sooner=True)
 
 
-@case("v6-drop", "v4-slow=600", **ONE_RETRY)
+@case("v6-drop", "v4-slow=600", load=LIGHT, **ONE_RETRY)
 def spawn_in_mid_race(network):
     """posix_spawn."""
     forks(network, "spawn", "posix_spawn in mid-race", sooner=True)
 
 
-@case("v6-drop", **ONE_RETRY)
+@case("v6-drop", load=LIGHT, **ONE_RETRY)
 def daemon_after_lookup(network):
     """daemon() between lookup and connect."""
     hosts, _, _ = forks(network, "daemon", "daemon() between lookup and connect")

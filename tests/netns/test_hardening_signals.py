@@ -1,7 +1,7 @@
 """Signals of all kinds during a race."""
 
 import hardening
-from cases import REGISTRY, Case, check_between, check_equal, victim
+from cases import LIGHT, REGISTRY, Case, check_between, check_equal, victim
 
 
 def signals(network, what):
@@ -13,5 +13,5 @@ def signals(network, what):
 
 
 for what in ("child", "stop", "timer", "realtime", "blocked"):
-    REGISTRY[f"signals_{what}"] = Case(signals, ("v6-drop",), (what,),
+    REGISTRY[f"signals_{what}"] = Case(signals, ("v6-drop",), (what,), load=LIGHT,
                                        lab_options={"client_settings": {"ipv4/tcp_syn_retries": 1}})

@@ -3,6 +3,7 @@
 //   closer WHEN HOW NAME PORT
 //
 // WHEN: before      looks up, closes everything, opens its own, connects
+//       idle        a threaded program that has connected before, so that what ran the race is still there; then as before
 //       lookup      a thread is in getaddrinfo() when everything is closed
 //       race        a thread is in connect() when everything but its fd is closed
 //       race-all    ... everything, its fd too
@@ -78,10 +79,12 @@ int main(int argc, char** argv) {
   if (argc != 5) return 2;
   when = argv[1], how = argv[2], name = argv[3], port = argv[4];
   int taken[1024], count = 0, lowest = 3;
+  if (is("idle")) start_idle_thread();
   struct footprint before = footprint();
   pthread_t thread;
   if (!is("lookup")) list = look_up(name, port);
-  if (is("before")) {
+  if (is("idle")) close(connect_first(list));
+  if (is("before") || is("idle")) {
     close_from(3);
     fd = socket(list->ai_family, list->ai_socktype, list->ai_protocol);
     count = take_numbers(taken);
@@ -97,7 +100,7 @@ int main(int argc, char** argv) {
   }
   printf("at_lookup %s\n", lookup_result ? gai_strerror(lookup_result) : "done");
   printf("at_connect %s\n", failed ? strerrorname_np(error) : "connected");
-  if (is("before") || is("race")) printf("peer_is_tcp %d\n", view(fd).state >= 0);
+  if (!is("lookup") && !is("race-all")) printf("peer_is_tcp %d\n", view(fd).state >= 0);
   sleep_ms(WATCH_MS);
   check_taken(taken, count);
   if (!failed && !is("lookup") && !is("race-all")) printf("at_echo %d\n", echo_works(fd));

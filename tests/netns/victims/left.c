@@ -10,6 +10,7 @@
 //      sndtimeo      SO_SNDTIMEO on the fd
 //      sndtimeo-restart  the same, and SIGALRM with SA_RESTART at half the time (such a connect() is not restarted)
 //      jump          SIGALRM, its handler leaves connect() by siglongjmp
+//      jump-restart  the same, the handler has SA_RESTART
 //      close         another thread closes the fd, and a file takes its number
 //      pair          another thread closes the fd, and a socketpair takes its number
 //      dup2          another thread puts a connected socket over the fd
@@ -51,7 +52,7 @@ static void* take_number(void* unused) {
   block_all_signals();
   sleep_ms(after_ms);
   int pair[2] = {-1, -1}, file = -1;
-  if (is("close")) file = open("/run/lab/taker", O_RDWR | O_CREAT | O_TRUNC, 0600);
+  if (is("close")) file = open("/run/lab", O_RDWR | O_TMPFILE, 0600);
   if (!is("close")) socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
   if (is("dup2")) {
     dup2(pair[0], fd);
@@ -70,6 +71,7 @@ static void arrange(void) {
   if (is("restart") || is("mixed-restart") || is("sndtimeo-restart"))
     handle(SIGALRM, note, SA_RESTART);
   if (is("jump")) handle(SIGALRM, jump, 0);
+  if (is("jump-restart")) handle(SIGALRM, jump, SA_RESTART);
   if (is("mixed-eintr")) handle(SIGUSR1, note, SA_RESTART), signal_after(SIGUSR1, after_ms / 2);
   if (is("mixed-restart")) handle(SIGUSR1, note, 0);
   if (is("sndtimeo") || is("sndtimeo-restart"))

@@ -3,7 +3,7 @@
 //   resolves_in_child WHAT NAME PORT [ADDRESS]
 //
 // WHAT: plain     the child looks up and tells the parent the first address, which connects to it
-//       wait      the same, but the parent waits until /run/lab/go-NAME exists
+//       wait      the same, but the parent makes /run/lab/ready-NAME and waits for go-NAME there
 //       setuid    the child has other credentials when it looks up
 //       setgid    ... another group
 //       caps      ... fewer capabilities
@@ -96,8 +96,9 @@ static void in_child(int to_parent, const char* name, const char* port, const ch
 
 static void wait_for_go(const char* name) {
   char path[512];
+  snprintf(path, sizeof path, "/run/lab/ready-%s", name);
+  close(open(path, O_CREAT | O_WRONLY, 0600));
   snprintf(path, sizeof path, "/run/lab/go-%s", name);
-  puts("ready yes");
   while (access(path, F_OK)) sleep_ms(10);
 }
 

@@ -1,0 +1,127 @@
+"""A DNS server whose replies are odd, each in the way that the first label of the name asked for says.
+
+    odd_dns_server.py ADDRESS
+
+Listens on UDP port 53 of the address. KINDS names the ways; an unknown label gets an ordinary reply.
+"""
+
+import ipaddress
+import json
+import os
+import socket
+import struct
+import sys
+import time
+
+from dns_server import TYPES, encode_name, parse_question
+
+ADDRESSES = {TYPES["A"]: "198.51.100.5", TYPES["AAAA"]: "2001:db8:2::5"}
+CNAME, SOA, DNAME = TYPES["CNAME"], TYPES["SOA"], 39
+RESPONSE = 0x8180
+
+
+class Reply:
+    """What ordinary replies to one query are made of."""
+
+    def __init__(self, query):
+        self.query = query
+        self.name, _, self.question = parse_question(query)
+        self.type = struct.unpack("!H", self.question[-4:-2])[0]
+        self.rdata = ipaddress.ip_address(ADDRESSES.get(self.type, "192.0.2.99")).packed
+
+    def record(self, owner=None, record_type=None, rdata=None, record_class=1, ttl=60):
+        """One record; the answer to the query if nothing else is said."""
+        rdata = self.rdata if rdata is None else rdata
+        number = self.type if record_type is None else record_type
+        return encode_name(self.name if owner is None else owner) + struct.pack(
+            "!HHIH", number, record_class, ttl, len(rdata)) + rdata
+
+    def alias(self, target, owner=None):
+        """A CNAME record."""
+        return self.record(owner, CNAME, encode_name(target))
+
+    def message(self, *records, count=None, question=None, questions=1, flags=RESPONSE, tail=b""):
+        """A whole message."""
+        header = struct.pack("!5H", flags, questions, len(records) if count is None else count, 0, 0)
+        return self.query[:2] + header + (self.question if question is None else question) + b"".join(records) + tail
+
+
+def other_question(r):
+    """For another name, then the right one."""
+    wrong = r.message(r.record("evil.test", rdata=r.rdata[:-1] + b"\x66"), question=encode_name("evil.test") + r.question[-4:])
+    return wrong, r.message(r.record())
+
+
+def pointer_loop(r):
+    """The owner's name points to itself."""
+    loop = struct.pack("!H", 0xC000 | 12 + len(r.question))
+    return [r.message(count=1, tail=loop + struct.pack("!HHIH", r.type, 1, 60, len(r.rdata)) + r.rdata)]
+
+
+def other_family(r):
+    """Addresses of the other family."""
+    other = next(number for number in ADDRESSES if number != r.type)
+    return [r.message(r.record(record_type=other, rdata=ipaddress.ip_address(ADDRESSES[other]).packed))]
+
+
+def half(record_type):
+    """An alias without an end for one of the types."""
+    return lambda r: [r.message(r.alias("b.test") if r.type == record_type else r.record())]
+
+
+KINDS = {
+    "other-question": other_question,
+    "other-question-only": lambda r: other_question(r)[:1],
+    "upper-case": lambda r: [r.message(r.record(r.name.upper()), question=encode_name(r.name.upper()) + r.question[-4:])],
+    "no-question": lambda r: [r.message(r.record(), question=b"", questions=0)],
+    "trailing-bytes": lambda r: [r.message(r.record(), tail=b"\xff" * 30)],
+    "other-class": lambda r: [r.message(r.record(record_class=3), r.record())],
+    "other-family": other_family,
+    "other-owner": lambda r: [r.message(r.record("other.test"))],
+    "short-address": lambda r: [r.message(r.record(rdata=r.rdata[:3]))],
+    "long-address": lambda r: [r.message(r.record(rdata=r.rdata + b"\0"))],
+    "count-too-high": lambda r: [r.message(r.record(), count=5)],
+    "alias-last": lambda r: [r.message(r.record("c.test"), r.alias("c.test"))],
+    "alias-of-itself": lambda r: [r.message(r.alias(r.name), r.record())],
+    "two-aliases": lambda r: [r.message(r.alias("a.test"), r.alias("b.test"), r.record("b.test"))],
+    "alias-of-another": lambda r: [r.message(r.alias("b.test", "zzz.test"), r.record("b.test"))],
+    "alias-alone": lambda r: [r.message(r.alias("b.test"))],
+    "alias-nxdomain": lambda r: [r.message(r.alias("b.test"), flags=RESPONSE | 3)],
+    "nxdomain-with-address": lambda r: [r.message(r.record(), flags=RESPONSE | 3)],
+    "truncated": lambda r: [r.message(r.record(), flags=RESPONSE | 0x200)],
+    "formerr": lambda r: [r.message(flags=RESPONSE | 1)],
+    "servfail": lambda r: [r.message(flags=RESPONSE | 2)],
+    "notimp": lambda r: [r.message(flags=RESPONSE | 4)],
+    "refused": lambda r: [r.message(flags=RESPONSE | 5)],
+    "yxdomain": lambda r: [r.message(flags=RESPONSE | 6)],
+    "rcode-15": lambda r: [r.message(flags=RESPONSE | 15)],
+    "pointer-loop": pointer_loop,
+    "no-response": lambda r: [r.message(r.record(), flags=0x0100)],
+    "six-bytes": lambda r: [r.query[:6]],
+    "empty-datagram": lambda r: [b""],
+    "nodata": lambda r: [r.message()],
+    "soa-only": lambda r: [r.message(r.record(record_type=SOA, rdata=encode_name("a.") * 2 + bytes(20)))],
+    "half-6": half(TYPES["AAAA"]),
+    "half-4": half(TYPES["A"]),
+    "large-ttl": lambda r: [r.message(r.record(ttl=0xFFFFFFFF))],
+    "ttl-0": lambda r: [r.message(r.record(ttl=0))],
+    "dname": lambda r: [r.message(r.record("test", DNAME, encode_name("x.test")), r.alias("k.x.test"), r.record("k.x.test"))],
+    "escaped": lambda r: [r.message(r.record(record_type=CNAME, rdata=b"\x03a.b\x04test\0"), r.record("b.test"))],
+}
+
+
+def main():
+    """Serves until killed."""
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind((sys.argv[1], 53))
+    os.write(sys.stdout.fileno(), (json.dumps({"event": "ready", "time_ms": time.monotonic() * 1000}) + "\n").encode())
+    while True:
+        query, client = server.recvfrom(2000)
+        reply = Reply(query)
+        make = KINDS.get(reply.name.partition(".")[0], lambda r: [r.message(r.record())])
+        for message in make(reply):
+            server.sendto(message, client)
+
+
+if __name__ == "__main__":
+    main()
