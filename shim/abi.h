@@ -49,6 +49,7 @@ struct happy_real {
   int (*poll)(struct pollfd* fds, nfds_t count, int timeout_ms);
 
   int (*open)(const char* path, int flags, ...);
+  int (*stat)(const char* path, struct stat* out);
   int (*fstat)(int fd, struct stat* out);
   ssize_t (*read)(int fd, void* data, size_t size);
 
