@@ -16,6 +16,9 @@ timeval to_timeval(duration d) {
   return {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
 }
 
+// The shortest SO_SNDTIMEO: the kernel rounds it up to a tick of its clock, 1 to 10 ms.
+constexpr timeval one_tick{.tv_sec = 0, .tv_usec = 1};
+
 bool is_zero(const timeval& t) { return t.tv_sec == 0 && t.tv_usec == 0; }
 
 bool set_send_timeout(int fd, const timeval& value) {
@@ -121,6 +124,22 @@ happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int err
   return go_on_without_named(c, r, call, error, now);
 }
 
+// The host is not next door. Which handlers the program has is asked now, while the SYN travels: if only the
+// kernel could say which one would interrupt the call, the worker watches the time.
+happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
+  restore_send_timeout(r);
+  call.quiet = 0;
+  if (!ran_out(error)) return go_on_without_named(c, r, call, error, now);
+  if (installed_handlers() != handlers::mixed) {
+    call.stage = stage_timed;
+    return resume(c, r, call, now);
+  }
+  call.stage = stage_untimed;
+  limit_to_program_deadline(r, now);
+  hand_to_worker(c, r, call, r.active_from);  // without a worker the attempt goes on alone
+  return HAPPY_STEP_CONNECT;
+}
+
 happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int error,
                             time_point now) {
   restore_send_timeout(r);
@@ -149,11 +168,11 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
   call.stage = stage_untimed;
   if (alone && r.program_deadline <= delay_over)
     return HAPPY_STEP_CONNECT;  // no time for another attempt
-  if (alone && installed_handlers() != handlers::mixed &&
-      set_send_timeout(r.fd, to_timeval(r.delay))) {
+  if (alone && set_send_timeout(r.fd, one_tick)) {
     r.borrowed_timeout = true;
     r.active_from = delay_over;
-    call.stage = stage_timed;
+    call.stage = stage_quiet;
+    call.quiet = 1;
     return HAPPY_STEP_CONNECT;
   }
   if (!hand_to_worker(c, r, call, delay_over)) {
@@ -175,8 +194,11 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
     restore_send_timeout(r);
     return leave(c, r, call, error, "not an endpoint's failure");
   }
-  return call.stage == stage_timed ? timed_returned(c, r, call, error, now)
-                                   : untimed_returned(c, r, call, error, now);
+  switch (call.stage) {
+    case stage_quiet: return quiet_returned(c, r, call, error, now);
+    case stage_timed: return timed_returned(c, r, call, error, now);
+    default: return untimed_returned(c, r, call, error, now);
+  }
 }
 
 happy_step connect_woken(core& c, happy_connect& call, int error) {

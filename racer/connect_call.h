@@ -9,6 +9,7 @@ namespace happy {
 
 // happy_connect::stage
 enum stage : int {
+  stage_quiet,    // the fd's SO_SNDTIMEO is one clock tick: a near host answers within it
   stage_timed,    // the fd's SO_SNDTIMEO carries the delay
   stage_untimed,  // the kernel alone ends the call (or the program's own SO_SNDTIMEO)
   stage_pending,  // the socket does not block: the call begins an attempt and returns

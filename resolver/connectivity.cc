@@ -3,9 +3,11 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 
+#include <atomic>
 #include <memory>
 
 #include "resolver/address_scope.h"
+#include "resolver/clock.h"
 #include "resolver/source_address.h"
 
 namespace happy {
@@ -32,6 +34,12 @@ bool is_loopback(const sockaddr* a) {
   return privacy_of(where.address) == privacy::own_host;
 }
 
+family ask_preferred_family() {
+  source_probe probe;
+  const bool ipv6 = reaches(probe, far_ipv6);
+  return ipv6 || !reaches(probe, far_ipv4) ? family::ipv6 : family::ipv4;
+}
+
 }  // namespace
 
 configured_families families_configured() {
@@ -49,9 +57,17 @@ configured_families families_configured() {
 }
 
 family preferred_family() {
-  source_probe probe;
-  const bool ipv6 = reaches(probe, far_ipv6);
-  return ipv6 || !reaches(probe, far_ipv4) ? family::ipv6 : family::ipv4;
+  // When it was asked, in nanoseconds; the lowest bit is the answer.
+  static constinit std::atomic<std::int64_t> kept{0};
+  constexpr std::int64_t ipv6_bit = 1;
+  const std::int64_t now = clock_now().time_since_epoch().count() & ~ipv6_bit;
+  const std::int64_t known = kept.load(std::memory_order_relaxed);
+  const std::int64_t age = now - (known & ~ipv6_bit);
+  if (known != 0 && age >= 0 && age < preference_lifetime.count())
+    return (known & ipv6_bit) != 0 ? family::ipv6 : family::ipv4;
+  const family preferred = ask_preferred_family();
+  kept.store(now | (preferred == family::ipv6 ? ipv6_bit : 0), std::memory_order_relaxed);
+  return preferred;
 }
 
 }  // namespace happy

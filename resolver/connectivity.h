@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shim/base/endpoint.h"
+#include "shim/base/time.h"
 
 namespace happy {
 
@@ -16,10 +17,13 @@ struct configured_families {
 // Context:  a netlink dump by getifaddrs(); allocates.
 configured_families families_configured();
 
+inline constexpr duration preference_lifetime = std::chrono::seconds(1);
+
 // ANSWER-7: IPv6 where the host has a route and a source address for it beyond the link, or where
-// neither family has; else IPv4. Asks the kernel by connecting UDP sockets, which sends nothing.
+// neither family has; else IPv4. Asks the kernel by connecting UDP sockets, which sends nothing, and
+// says the same again for `preference_lifetime`: what hangs on it is a wait of 50 ms.
 //
-// Context:  does not block.
+// Context:  any thread; does not block.
 family preferred_family();
 
 }  // namespace happy

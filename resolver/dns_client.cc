@@ -2,22 +2,13 @@
 
 #include <sys/random.h>
 
-#include <algorithm>
-#include <atomic>
-
+#include "resolver/dns_channel.h"
 #include "resolver/dns_reply.h"
-#include "resolver/dns_sockets.h"
 
 namespace happy {
 namespace {
 
-// What glibc advertises; larger replies come over TCP.
-constexpr int edns_payload = 1200;
 constexpr int class_in = 1;
-
-// One round is one try of every nameserver; the rounds are counted here, because c-ares doubles its
-// timeout from one to the next and glibc does not.
-constexpr int tries_per_round = 1;
 
 // RFC 5452 s9.2. c-ares 1.18 takes its identifiers from rand() where /dev/urandom is missing.
 std::uint16_t random_id() {
@@ -28,77 +19,27 @@ std::uint16_t random_id() {
   return static_cast<std::uint16_t>(now.tv_nsec);
 }
 
-using server_list = bounded_vector<address, max_nameservers>;
-
-server_list in_order(const resolver_config& config) {
-  static std::atomic<unsigned> queries{0};
-  server_list servers = config.nameservers;
-  if (config.rotate) {
-    // The two queries of a lookup start at the same nameserver.
-    const unsigned first = queries.fetch_add(1, std::memory_order_relaxed) / 2;
-    std::rotate(servers.begin(), servers.begin() + first % servers.size(), servers.end());
-  }
-  std::stable_partition(servers.begin(), servers.end(),
-                        [](const address& a) { return a.family == family::ipv6; });
-  return servers;
-}
-
-// Every option that c-ares would otherwise look for in files and in the environment.
-ares_options options_for(const resolver_config& config, std::uint16_t port) {
-  static char lookups[] = "b";
-  ares_options options{};
-  options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | (config.edns0 ? ARES_FLAG_EDNS : 0);
-  options.ednspsz = edns_payload;
-  options.timeout = config.timeout_s * 1000;
-  options.tries = tries_per_round;
-  options.ndots = config.ndots;
-  options.udp_port = port;
-  options.tcp_port = port;
-  options.lookups = lookups;
-  return options;
-}
-
-constexpr int options_given =
-    ARES_OPT_FLAGS | ARES_OPT_EDNSPSZ | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS |
-    ARES_OPT_UDP_PORT | ARES_OPT_TCP_PORT | ARES_OPT_SERVERS | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS |
-    ARES_OPT_SORTLIST | ARES_OPT_NOROTATE | ARES_OPT_SOCK_STATE_CB;
-
-bool set_servers(ares_channel channel, const server_list& servers, std::uint16_t port) {
-  ares_addr_port_node nodes[max_nameservers]{};
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    nodes[i].next = i + 1 < servers.size() ? &nodes[i + 1] : nullptr;
-    nodes[i].family = to_af(servers[i].family);
-    nodes[i].udp_port = port;
-    nodes[i].tcp_port = port;
-    std::memcpy(&nodes[i].addr, servers[i].bytes.data(),
-                servers[i].family == family::ipv4 ? 4 : 16);
-  }
-  return ares_set_servers_ports(channel, nodes) == ARES_SUCCESS;
-}
-
 }  // namespace
 
 class dns_query::state {
  public:
   state(const std::string& name, record_type type, const resolver_config& config)
-      : name_(name), rounds_left_(config.attempts), payload_(config.edns0 ? edns_payload : 0) {
+      : name_(name),
+        rounds_left_(config.attempts),
+        payload_(config.edns0 ? dns_channel::edns_payload : 0) {
     answer_.type = type;
   }
   state(const state&) = delete;
   state& operator=(const state&) = delete;
   ~state() {
-    if (channel_ != nullptr) ares_destroy(channel_);
+    if (channel_ == nullptr) return;
+    channel_->sockets().begin_turn();
+    if (answered_) dns_channel::close(std::move(channel_));
   }
 
   bool open(const resolver_config& config, std::uint16_t port) {
-    static const bool initialised = ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS;
-    ares_options options = options_for(config, port);
-    options.sock_state_cb = dns_sockets::watch;
-    options.sock_state_cb_data = &sockets_;
-    if (!initialised || ares_init_options(&channel_, &options, options_given) != ARES_SUCCESS)
-      return false;
-    sockets_.attach(channel_);
-    return set_servers(channel_, in_order(config), port);
+    channel_ = dns_channel::open(config, port);
+    return channel_ != nullptr;
   }
 
   // Starts the next round if the last one is over without an answer. Those that cannot even send
@@ -116,13 +57,14 @@ class dns_query::state {
   }
 
   void process(ares_socket_t readable, ares_socket_t writable) {
-    ares_process_fd(channel_, readable, writable);
+    channel_->sockets().begin_turn();
+    ares_process_fd(channel_->get(), readable, writable);
     go_on();
   }
 
   std::optional<duration> until_timeout() const {
     timeval left{};
-    if (answered_ || ares_timeout(channel_, nullptr, &left) == nullptr) return std::nullopt;
+    if (answered_ || ares_timeout(channel_->get(), nullptr, &left) == nullptr) return std::nullopt;
     // A millisecond more, because c-ares rounds down and would have nothing to do yet.
     return std::chrono::seconds(left.tv_sec) + std::chrono::microseconds(left.tv_usec) +
            milliseconds(1);
@@ -134,7 +76,7 @@ class dns_query::state {
     return std::move(answer_);
   }
 
-  const dns_sockets& sockets() const { return sockets_; }
+  dns_sockets& sockets() { return channel_->sockets(); }
 
  private:
   void ask() {
@@ -144,7 +86,9 @@ class dns_query::state {
     if (ares_create_query(name_.c_str(), class_in, type, random_id(), 1, &packet, &size,
                           payload_) == ARES_SUCCESS) {
       asking_ = true;
-      ares_send(channel_, packet, size, round_over, this);
+      ares_send(channel_->get(), packet, size, round_over, this);
+    } else {
+      give_up();
     }
     ares_free_string(packet);
   }
@@ -156,14 +100,21 @@ class dns_query::state {
     auto& s = *static_cast<state*>(self);
     s.asking_ = false;
     if (status == ARES_EDESTRUCTION || status == ARES_ECANCELLED) return;
+    if (status == ARES_ENOMEM) return s.give_up();
     if (status == ARES_ETIMEOUT) s.timed_out_ = true;
     if (status != ARES_SUCCESS || packet == nullptr || size < 0) return;
     try {
       s.answer_ = read_reply(s.answer_.type, {packet, static_cast<std::size_t>(size)});
       s.answered_ = true;
     } catch (...) {
-      // No memory for the name: this round had no answer.
+      s.give_up();
     }
+  }
+
+  // No memory: the nameservers are not to blame, and asking again would not help.
+  void give_up() {
+    answer_.kind = answer_kind::not_sent;
+    answered_ = true;
   }
 
   std::string name_;
@@ -174,8 +125,7 @@ class dns_query::state {
   bool answered_ = false;
   bool taken_ = false;
   answer answer_;
-  dns_sockets sockets_;
-  ares_channel channel_ = nullptr;  // refers to sockets_; destroyed first
+  std::unique_ptr<dns_channel> channel_;  // calls round_over() when it is destroyed: goes first
 };
 
 dns_query::dns_query() = default;
@@ -199,13 +149,19 @@ bounded_vector<pollfd, max_query_fds> dns_query::poll_set() const {
 
 std::optional<duration> dns_query::until_timeout() const { return state_->until_timeout(); }
 
+bool dns_query::hide() {
+  errno_saver keep;
+  return state_->sockets().hide();
+}
+
 // An error is both: c-ares finds out which by reading and writing.
 void dns_query::process(int fd, short revents) {
   errno_saver keep;
-  if (!state_->sockets().knows(fd)) return;
+  const ares_socket_t place = state_->sockets().place_of(fd);
+  if (place == ARES_SOCKET_BAD) return;
   const bool error = (revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
-  state_->process(error || (revents & POLLIN) != 0 ? fd : ARES_SOCKET_BAD,
-                  error || (revents & POLLOUT) != 0 ? fd : ARES_SOCKET_BAD);
+  state_->process(error || (revents & POLLIN) != 0 ? place : ARES_SOCKET_BAD,
+                  error || (revents & POLLOUT) != 0 ? place : ARES_SOCKET_BAD);
 }
 
 void dns_query::process_timeouts() {

@@ -43,6 +43,10 @@ class dns_query {
   // What to poll for now; changes with every call of process or process_timeouts.
   bounded_vector<pollfd, max_query_fds> poll_set() const;
 
+  // The sockets leave the program's way, for a query that goes on after the program's call has ended.
+  // False if there is no room: the query is of no more use.
+  bool hide();
+
   // How long until process_timeouts() has something to do; nullopt: nothing is outstanding.
   // Relative, because c-ares reads a clock of its own.
   std::optional<duration> until_timeout() const;

@@ -2,6 +2,9 @@
 
 #include <sys/syscall.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "shim/base/raw_syscall.h"
 
 namespace happy {
@@ -16,10 +19,25 @@ void dns_sockets::attach(ares_channel channel) {
   ares_set_socket_functions(channel, &functions, this);
 }
 
-void dns_sockets::watch(void* self, ares_socket_t fd, int readable, int writable) {
-  entry* e = from(self)->find(fd);
+void dns_sockets::watch(void* self, ares_socket_t place, int readable, int writable) {
+  entry* e = from(self)->at(place);
   if (e == nullptr) return;
   e->events = static_cast<short>((readable != 0 ? POLLIN : 0) | (writable != 0 ? POLLOUT : 0));
+}
+
+void dns_sockets::begin_query() {
+  hidden_ = false;
+  packets_sent_ = 0;
+}
+
+void dns_sockets::begin_turn() {
+  for (entry& e : entries_) e.checked = false;
+}
+
+bool dns_sockets::hide() {
+  hidden_ = true;
+  return std::all_of(std::begin(entries_), std::end(entries_),
+                     [](entry& e) { return !e.socket.valid() || e.socket.hide(); });
 }
 
 bounded_vector<pollfd, max_query_fds> dns_sockets::poll_set() const {
@@ -30,65 +48,83 @@ bounded_vector<pollfd, max_query_fds> dns_sockets::poll_set() const {
   return all;
 }
 
+ares_socket_t dns_sockets::place_of(int fd) const {
+  for (const entry& e : entries_) {
+    if (e.socket.valid() && e.socket.get() == fd)
+      return static_cast<ares_socket_t>(&e - std::begin(entries_));
+  }
+  return ARES_SOCKET_BAD;
+}
+
+bool dns_sockets::none_open() const {
+  return std::none_of(std::begin(entries_), std::end(entries_),
+                      [](const entry& e) { return e.socket.valid(); });
+}
+
+// In the program's way until it has its answer, as glibc's own sockets are: most are closed by then.
 ares_socket_t dns_sockets::open(int domain, int type, int protocol, void* self) {
-  entry* place = from(self)->find(-1);
-  if (place == nullptr) {
+  dns_sockets& s = *from(self);
+  entry* free = std::find_if(std::begin(s.entries_), std::end(s.entries_),
+                             [](const entry& e) { return !e.socket.valid(); });
+  if (free == std::end(s.entries_)) {
     errno = EMFILE;
     return ARES_SOCKET_BAD;
   }
-  result<guarded_socket> made =
-      guarded_socket::adopt(real->socket(domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol));
-  if (!made.ok()) {
-    errno = made.error();
+  const int fd = real->socket(domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+  result<guarded_socket> made = guarded_socket::own(fd);
+  if (!made.ok() || (s.hidden_ && !made.value().hide())) {
+    errno = made.ok() ? EMFILE : made.error();
     return ARES_SOCKET_BAD;
   }
-  place->socket = std::move(made.value());
-  place->events = 0;
-  return place->socket.get();
+  free->socket = std::move(made.value());
+  free->events = 0;
+  free->checked = true;
+  return static_cast<ares_socket_t>(free - std::begin(s.entries_));
 }
 
-int dns_sockets::close(ares_socket_t fd, void* self) {
-  entry* e = from(self)->find(fd);
-  if (e != nullptr) *e = {};
+int dns_sockets::close(ares_socket_t place, void* self) {
+  entry* e = from(self)->at(place);
+  if (e == nullptr) return 0;
+  if (e->checked) e->socket.close_unasked();
+  *e = {};
   return 0;
 }
 
-int dns_sockets::connect(ares_socket_t fd, const sockaddr* to, ares_socklen_t length, void* self) {
-  return from(self)->owns(fd) ? real->connect(fd, to, length) : -1;
+int dns_sockets::connect(ares_socket_t place, const sockaddr* to, ares_socklen_t length,
+                         void* self) {
+  const int fd = from(self)->descriptor(place);
+  return fd < 0 ? -1 : real->connect(fd, to, length);
 }
 
-ares_ssize_t dns_sockets::receive(ares_socket_t fd, void* data, size_t size, int flags,
+ares_ssize_t dns_sockets::receive(ares_socket_t place, void* data, size_t size, int flags,
                                   sockaddr* from_address, ares_socklen_t* length, void* self) {
-  if (!from(self)->owns(fd)) return -1;
-  return real->recvfrom(fd, data, size, flags, from_address, length);
+  const int fd = from(self)->descriptor(place);
+  return fd < 0 ? -1 : real->recvfrom(fd, data, size, flags, from_address, length);
 }
 
 // Only the first part: c-ares takes a short count, and with one query there is one part. Not
 // writev(), which would raise SIGPIPE in the program's thread when a nameserver hangs up.
-ares_ssize_t dns_sockets::send(ares_socket_t fd, const iovec* parts, int count, void* self) {
-  if (count < 1 || !from(self)->owns(fd)) return -1;
+ares_ssize_t dns_sockets::send(ares_socket_t place, const iovec* parts, int count, void* self) {
+  const int fd = from(self)->descriptor(place);
+  if (fd < 0 || count < 1) return -1;
+  ++from(self)->packets_sent_;
   const long sent = raw_syscall(SYS_sendto, fd, reinterpret_cast<long>(parts->iov_base),
                                 static_cast<long>(parts->iov_len), MSG_NOSIGNAL);
   return as_libc(sent);
 }
 
-const dns_sockets::entry* dns_sockets::find(int fd) const {
-  for (const entry& e : entries_) {
-    if (e.socket.get() == fd) return &e;
-  }
-  return nullptr;
+dns_sockets::entry* dns_sockets::at(ares_socket_t place) {
+  const bool known = place >= 0 && static_cast<std::size_t>(place) < max_query_fds;
+  return known && entries_[place].socket.valid() ? &entries_[place] : nullptr;
 }
 
-dns_sockets::entry* dns_sockets::find(int fd) {
-  return const_cast<entry*>(static_cast<const dns_sockets*>(this)->find(fd));
-}
-
-// False, with EBADF, when the program has closed the descriptor under us.
-bool dns_sockets::owns(int fd) const {
-  const entry* e = find(fd);
-  if (e != nullptr && e->socket.is_ours()) return true;
+// -1, with EBADF, when the program has closed the descriptor under us.
+int dns_sockets::descriptor(ares_socket_t place) {
+  entry* e = at(place);
+  if (e != nullptr && !e->checked) e->checked = e->socket.is_ours();
+  if (e != nullptr && e->checked) return e->socket.get();
   errno = EBADF;
-  return false;
+  return -1;
 }
 
 }  // namespace happy

@@ -1,5 +1,5 @@
 // The sockets of one c-ares channel: ours instead of its own, so that they are made by the real
-// functions, hidden from the program, and checked before use.
+// functions, checked before use, and moved out of the program's way when they outlive its call.
 #pragma once
 
 #include <poll.h>
@@ -16,6 +16,8 @@
 
 namespace happy {
 
+// What c-ares takes for a descriptor is a place in the list here, so that a socket can change its number.
+//
 // Must outlive the channel that it was given to.
 class dns_sockets {
  public:
@@ -23,29 +25,47 @@ class dns_sockets {
   void attach(ares_channel channel);
 
   // For ares_options::sock_state_cb, with this object as its data.
-  static void watch(void* self, ares_socket_t fd, int readable, int writable);
+  static void watch(void* self, ares_socket_t place, int readable, int writable);
+
+  // Another query on the same channel: nothing is open.
+  void begin_query();
+
+  // The program may have run since the last turn: each socket is asked again whether it is ours before
+  // it is used. That holds for the turn, which does not wait.
+  void begin_turn();
+
+  // Moves what is open to hidden numbers, and from now on what will be opened. False if that is not
+  // possible: the query is to be given up.
+  bool hide();
 
   bounded_vector<pollfd, max_query_fds> poll_set() const;
-  bool knows(int fd) const { return find(fd) != nullptr; }
+
+  // What c-ares calls a descriptor of poll_set(); ARES_SOCKET_BAD for any other.
+  ares_socket_t place_of(int fd) const;
+
+  bool none_open() const;
+  int packets_sent() const { return packets_sent_; }
 
  private:
   struct entry {
     guarded_socket socket;
     short events = 0;
+    bool checked = false;  // was ours in this turn
   };
 
   static ares_socket_t open(int domain, int type, int protocol, void* self);
-  static int close(ares_socket_t fd, void* self);
-  static int connect(ares_socket_t fd, const sockaddr* to, ares_socklen_t length, void* self);
-  static ares_ssize_t receive(ares_socket_t fd, void* data, size_t size, int flags, sockaddr* from,
-                              ares_socklen_t* length, void* self);
-  static ares_ssize_t send(ares_socket_t fd, const iovec* parts, int count, void* self);
+  static int close(ares_socket_t place, void* self);
+  static int connect(ares_socket_t place, const sockaddr* to, ares_socklen_t length, void* self);
+  static ares_ssize_t receive(ares_socket_t place, void* data, size_t size, int flags,
+                              sockaddr* from, ares_socklen_t* length, void* self);
+  static ares_ssize_t send(ares_socket_t place, const iovec* parts, int count, void* self);
 
-  const entry* find(int fd) const;
-  entry* find(int fd);
-  bool owns(int fd) const;
+  entry* at(ares_socket_t place);
+  int descriptor(ares_socket_t place);
 
   entry entries_[max_query_fds];
+  bool hidden_ = false;
+  int packets_sent_ = 0;
 };
 
 }  // namespace happy

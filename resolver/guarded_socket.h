@@ -1,6 +1,6 @@
 // A socket that the program does not know of. Programs close descriptors that are not theirs
-// (closefrom, daemons) and get the number again for something of their own, so every use that matters
-// asks first whether the number still is the socket it was.
+// (closefrom, daemons) and get the number again for something of their own, so whoever uses one after the
+// program may have run asks first whether the number still is the socket it was.
 #pragma once
 
 #include <sys/socket.h>
@@ -39,15 +39,30 @@ class guarded_socket {
   guarded_socket& operator=(const guarded_socket&) = delete;
   ~guarded_socket() { reset(); }
 
+  // Owns `fd` where it is; fails with errno if that is negative.
+  static result<guarded_socket> own(int fd) {
+    if (fd < 0) return result<guarded_socket>::failure(errno);
+    guarded_socket s;
+    s.fd_ = fd;
+    s.cookie_ = socket_cookie(fd);
+    return s;
+  }
+
   // Moves `fd` out of the program's way and owns it; on failure `fd` is closed.
   static result<guarded_socket> adopt(int fd) {
     if (fd < 0) return result<guarded_socket>::failure(errno);
-    result<unique_fd> moved = hide(unique_fd(fd));
+    result<unique_fd> moved = happy::hide(unique_fd(fd));
     if (!moved.ok()) return result<guarded_socket>::failure(moved.error());
-    guarded_socket s;
-    s.fd_ = moved.value().release();
-    s.cookie_ = socket_cookie(s.fd_);
-    return s;
+    return own(moved.value().release());
+  }
+
+  // Moves it out of the program's way, where it is the same socket still. False if that fails, and then
+  // it is closed, or if the number is no longer ours.
+  bool hide() {
+    if (!is_ours()) return false;
+    result<unique_fd> moved = happy::hide(unique_fd(std::exchange(fd_, -1)));
+    if (moved.ok()) fd_ = moved.value().release();
+    return moved.ok();
   }
 
   bool valid() const { return fd_ >= 0; }
@@ -65,6 +80,13 @@ class guarded_socket {
     return now == cookie_ || cookie_ == 0 || unanswered;
   }
 
+  // For who has just asked is_ours().
+  void close_unasked() {
+    if (fd_ < 0) return;
+    errno_saver keep;
+    real->close(release());
+  }
+
   int release() {
     cookie_ = 0;
     return std::exchange(fd_, -1);
@@ -74,7 +96,7 @@ class guarded_socket {
   void reset() {
     if (fd_ < 0) return;
     errno_saver keep;
-    if (is_ours()) real->close(fd_);
+    if (is_ours()) close_unasked();
     release();
   }
 

@@ -17,6 +17,10 @@ bool leaves_headroom(int fd) {
 }  // namespace
 
 result<unique_fd> hide(unique_fd fd) {
+  if (fd.get() >= first_hidden_fd && fd.get() != bash_script_fd) {
+    if (!leaves_headroom(fd.get())) return result<unique_fd>::failure(EMFILE);
+    return fd;
+  }
   unique_fd moved(real->fcntl(fd.get(), F_DUPFD_CLOEXEC, first_hidden_fd));
   if (moved.get() == bash_script_fd) {
     moved.reset(real->fcntl(fd.get(), F_DUPFD_CLOEXEC, bash_script_fd + 1));

@@ -13,8 +13,8 @@ inline constexpr int first_hidden_fd = 24;
 // Numbers that stay free under RLIMIT_NOFILE: the program's headroom is worth more than a race.
 inline constexpr int fd_headroom = 64;
 
-// Moves `fd` to a number of at least first_hidden_fd that is not 255 (where bash keeps its script),
-// close-on-exec. What was given is closed in any case. Fails with EMFILE when the new number would
+// Moves `fd`, which is close-on-exec, to a number of at least first_hidden_fd that is not 255 (where bash
+// keeps its script), unless it has one already. What was given is closed or returned. Fails with EMFILE when the new number would
 // leave fewer than fd_headroom above it.
 //
 // Context:  does not block, does not allocate.

@@ -45,7 +45,7 @@ lookup::lookup(std::uint64_t id, const name_plan& plan, const resolution::settin
     : id_(id), plan_(plan), resolution_(s) {}
 
 std::optional<move_on> lookup::turn(time_point now) {
-  service(now);
+  take_in(now);
   for (;;) {
     const resolution::action next = resolution_.poll(now);
     switch (next.what) {
@@ -63,13 +63,23 @@ time_point lookup::wait_until(time_point now) {
 }
 
 bool lookup::service(time_point now) {
+  if (!hidden_) hide();
+  return take_in(now);
+}
+
+// Nobody waits for the queries any more, and the program is to have the low numbers.
+void lookup::hide() {
+  hidden_ = true;
+  for (asked& a : asked_) std::erase_if(a.queries, [](dns_query& query) { return !query.hide(); });
+}
+
+bool lookup::take_in(time_point now) {
+  auto fds = poll_set();
+  if (!fds.empty() && real->poll(fds.begin(), fds.size(), 0) <= 0) fds.clear();
   for (asked& a : asked_) {
     for (dns_query& query : a.queries) {
-      auto fds = query.poll_set();
-      if (!fds.empty() && real->poll(fds.begin(), fds.size(), 0) > 0) {
-        for (const pollfd& fd : fds) {
-          if (fd.revents != 0) query.process(fd.fd, fd.revents);
-        }
+      for (const pollfd& fd : fds) {
+        if (fd.revents != 0) query.process(fd.fd, fd.revents);
       }
       query.process_timeouts();
     }
@@ -117,7 +127,7 @@ void lookup::resend_if_due(time_point now) {
     if (now < next_resend(type)) continue;
     trace_query(id_, plan_.name, type);
     result<dns_query> query = dns_query::start(plan_.name, type, *plan_.config);
-    if (query.ok())
+    if (query.ok() && (!hidden_ || query.value().hide()))
       of(type).queries.push_back(std::move(query.value()));
     else
       of(type).sent = never - std::chrono::hours(1);  // no socket: leave it at what was sent

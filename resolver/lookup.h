@@ -31,7 +31,8 @@ class lookup {
   // poll for poll_set() until wait_until().
   std::optional<move_on> turn(time_point now);
 
-  // Takes in what has arrived, without blocking. True if an answer came.
+  // Takes in what has arrived, without blocking, when the program's call is over or there was none: the
+  // sockets leave the program's way. True if an answer came.
   bool service(time_point now);
 
   bounded_vector<pollfd, max_lookup_fds> poll_set() const;
@@ -52,6 +53,8 @@ class lookup {
 
   asked& of(record_type type) { return asked_[type == record_type::aaaa ? 0 : 1]; }
   const asked& of(record_type type) const { return asked_[type == record_type::aaaa ? 0 : 1]; }
+  bool take_in(time_point now);
+  void hide();
   void send(record_type type, time_point now);
   bool absorb(time_point now);
   bool absorb(record_type type, time_point now);
@@ -62,6 +65,7 @@ class lookup {
   name_plan plan_;
   resolution resolution_;
   std::array<asked, 2> asked_;
+  bool hidden_ = false;
 };
 
 // When glibc gives up on nameservers that stay silent: its own sum of time-outs.

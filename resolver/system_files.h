@@ -19,7 +19,7 @@ class system_files {
   // Changed files, environment variables and host names give a new snapshot. A file that cannot be
   // used is part of it, as the reason to decline.
   //
-  // Context:  opens and fstats four files, reads those that changed.
+  // Context:  a stat() of four files; opens and reads those that changed.
   std::shared_ptr<const system_snapshot> current();
 
  private:

@@ -54,8 +54,18 @@ bool text_file::load(int fd, std::size_t size, std::string& text) const {
   return filled == size;
 }
 
+// Whether the path leads to what is known already. What cannot be read is looked at again each time.
+bool text_file::is_unchanged() const {
+  if (!known_) return false;
+  struct stat s {};
+  if (real->stat(path_.c_str(), &s) != 0)
+    return identity_.size == -1 && readable_ && means_no_file(errno);
+  return identity_.size != -1 && same(identity_, identity_of(s));
+}
+
 bool text_file::refresh() {
   errno_saver keep;
+  if (is_unchanged()) return false;
   const unique_fd fd(real->open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd.valid()) {
     const bool none = means_no_file(errno);

@@ -36,6 +36,7 @@ class text_file {
 
   static identity identity_of(const struct stat& s);
   static bool same(const identity& a, const identity& b);
+  bool is_unchanged() const;
   void become(identity id, bool readable, std::string text);
   bool load(int fd, std::size_t size, std::string& text) const;
 

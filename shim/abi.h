@@ -49,6 +49,7 @@ struct happy_real {
   int (*poll)(struct pollfd* fds, nfds_t count, int timeout_ms);
 
   int (*open)(const char* path, int flags, ...);
+  int (*stat)(const char* path, struct stat* out);
   int (*fstat)(int fd, struct stat* out);
   ssize_t (*read)(int fd, void* data, size_t size);
 
@@ -177,6 +178,7 @@ struct happy_connect {
   int free_port;       /* if bound to a port, it was the kernel's choice */
 
   /* for the step that the engine asked for */
+  int quiet; /* CONNECT: with signals blocked; SO_SNDTIMEO ends it within a clock tick */
   const uint32_t* word;
   uint32_t word_value;
   int64_t wait_ns; /* -1: no limit */

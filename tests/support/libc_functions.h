@@ -28,6 +28,7 @@ inline happy_real libc_functions() {
   table.getpeername = ::getpeername;
   table.poll = ::poll;
   table.open = ::open;
+  table.stat = ::stat;
   table.fstat = ::fstat;
   table.read = ::read;
   table.writev = ::writev;

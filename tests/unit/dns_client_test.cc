@@ -353,17 +353,61 @@ TEST_CASE("dns_client: a query destroyed in flight leaves nothing open", "[dns_c
   CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("dns_client: its sockets are hidden, close-on-exec and non-blocking", "[dns_client]") {
+TEST_CASE("dns_client: its sockets are close-on-exec and non-blocking, and hidden when asked to be",
+          "[dns_client]") {
   with_functions functions;
   dns_server server([](const packet&, bool) { return packet{}; });
+  const int before = open_descriptors();
   auto query = dns_query::start(name, record_type::a, config_with({"127.0.0.1"}), server.port());
   REQUIRE(query.ok());
+  SECTION("in the call") {}
+  SECTION("after it") {
+    REQUIRE(query.value().hide());
+    CHECK(query.value().poll_set()[0].fd >= first_hidden_fd);
+  }
   const auto fds = query.value().poll_set();
   REQUIRE(fds.size() == 1);
   CHECK(fds[0].events == POLLIN);
-  CHECK(fds[0].fd >= 24);
   CHECK((::fcntl(fds[0].fd, F_GETFD) & FD_CLOEXEC) != 0);
   CHECK((::fcntl(fds[0].fd, F_GETFL) & O_NONBLOCK) != 0);
+  CHECK(open_descriptors() == before + 1);
+}
+
+TEST_CASE("dns_client: a hidden query goes on, and hides what it opens later", "[dns_client]") {
+  with_functions functions;
+  dns_server server([](const packet& query, bool tcp) {
+    return tcp ? address_reply(query) : dns_message(query, 0, true).bytes();
+  });
+  auto query = dns_query::start(name, record_type::a, config_with({"127.0.0.1"}), server.port());
+  REQUIRE(query.ok());
+  REQUIRE(query.value().hide());
+  std::optional<answer> a;
+  while (!(a = query.value().take_answer())) {
+    auto fds = query.value().poll_set();
+    REQUIRE_FALSE(fds.empty());
+    ::poll(fds.begin(), fds.size(), 1000);
+    for (const pollfd& fd : fds) {
+      CHECK(fd.fd >= first_hidden_fd);
+      if (fd.revents != 0) query.value().process(fd.fd, fd.revents);
+    }
+    query.value().process_timeouts();
+  }
+  CHECK(a->kind == answer_kind::positive);
+  CHECK(server.tcp_queries() == 1);
+}
+
+TEST_CASE("dns_client: a socket that is the program's now is not hidden", "[dns_client]") {
+  with_functions functions;
+  dns_server server([](const packet&, bool) { return packet{}; });
+  auto query = dns_query::start(name, record_type::a, config_with({"127.0.0.1"}), server.port());
+  const int fd = query.value().poll_set()[0].fd;
+  const int programs = ::socket(AF_INET, SOCK_DGRAM, 0);
+  REQUIRE(::dup2(programs, fd) == fd);
+  CHECK_FALSE(query.value().hide());
+  query = result<dns_query>::failure(EINTR);
+  CHECK(::fcntl(fd, F_GETFD) != -1);
+  ::close(fd);
+  ::close(programs);
 }
 
 TEST_CASE("dns_client: two queries have two source ports", "[dns_client]") {

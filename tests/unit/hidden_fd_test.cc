@@ -15,7 +15,7 @@ namespace {
 using test::open_descriptors;
 using test::with_functions;
 
-int some_fd() { return ::eventfd(0, 0); }
+int some_fd() { return ::eventfd(0, EFD_CLOEXEC); }
 
 class with_fd_limit {
  public:
@@ -45,6 +45,16 @@ TEST_CASE("hidden_fd: moved out of the way, close-on-exec, the old number free a
     if (fd < first_hidden_fd) CHECK(::fcntl(fd, F_GETFD) == -1);
   }
   CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("hidden_fd: what is out of the way stays where it is", "[hidden_fd]") {
+  with_functions functions;
+  const int fd = some_fd();
+  const int high = ::fcntl(fd, F_DUPFD_CLOEXEC, first_hidden_fd + 1);
+  ::close(fd);
+  const auto hidden = hide(unique_fd(high));
+  REQUIRE(hidden.ok());
+  CHECK(hidden.value().get() == high);
 }
 
 TEST_CASE("hidden_fd: never 255", "[hidden_fd]") {

@@ -48,6 +48,13 @@ int no_open(const char*, int, ...) {
   return -1;
 }
 
+int opens;
+
+int counted_open(const char* path, int flags, ...) {
+  ++opens;
+  return ::open(path, flags);
+}
+
 decline_reason resolver_problem(const system_snapshot& files) {
   return std::get<decline_reason>(files.resolver);
 }
@@ -66,9 +73,10 @@ TEST_CASE("system_files: missing files are glibc's defaults", "[system_files]") 
   CHECK(snapshot->hosts->empty());
 }
 
-TEST_CASE("system_files: what does not change is read once", "[system_files]") {
+TEST_CASE("system_files: what does not change is opened and read once", "[system_files]") {
   static int reads;
   happy_real functions = libc_functions();
+  functions.open = counted_open;
   functions.read = [](int fd, void* data, size_t size) {
     ++reads;
     return ::read(fd, data, size);
@@ -79,9 +87,10 @@ TEST_CASE("system_files: what does not change is read once", "[system_files]") {
   system_files files(root.path());
   const int before = open_descriptors();
   const auto first = files.current();
-  reads = 0;
+  reads = opens = 0;
   CHECK(files.current() == first);
   CHECK(reads == 0);
+  CHECK(opens == 0);
   CHECK(open_descriptors() == before);
 }
 

@@ -1,0 +1,139 @@
+#include "resolver/dns_channel.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+
+namespace happy {
+namespace {
+
+// One round is one try of every nameserver; dns_query counts the rounds, because c-ares doubles its
+// timeout from one to the next and glibc does not.
+constexpr int tries_per_round = 1;
+
+using server_list = bounded_vector<address, max_nameservers>;
+
+server_list in_order(const resolver_config& config) {
+  static std::atomic<unsigned> queries{0};
+  server_list servers = config.nameservers;
+  if (config.rotate) {
+    // The two queries of a lookup start at the same nameserver.
+    const unsigned first = queries.fetch_add(1, std::memory_order_relaxed) / 2;
+    std::rotate(servers.begin(), servers.begin() + first % servers.size(), servers.end());
+  }
+  std::stable_partition(servers.begin(), servers.end(),
+                        [](const address& a) { return a.family == family::ipv6; });
+  return servers;
+}
+
+constexpr int options_given =
+    ARES_OPT_FLAGS | ARES_OPT_EDNSPSZ | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS |
+    ARES_OPT_UDP_PORT | ARES_OPT_TCP_PORT | ARES_OPT_SERVERS | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS |
+    ARES_OPT_SORTLIST | ARES_OPT_NOROTATE | ARES_OPT_SOCK_STATE_CB;
+
+// Every option that c-ares would otherwise look for in files and in the environment.
+ares_options options_for(bool edns0, int timeout_s) {
+  static char lookups[] = "b";
+  ares_options options{};
+  options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | (edns0 ? ARES_FLAG_EDNS : 0);
+  options.ednspsz = dns_channel::edns_payload;
+  options.timeout = timeout_s * 1000;
+  options.tries = tries_per_round;
+  options.lookups = lookups;
+  return options;
+}
+
+// No lock: a fork in the middle of anything leaves every slot empty or whole.
+constinit std::atomic<dns_channel*> idle_channels[max_idle_channels]{};
+
+// From 1.20 on c-ares learns from one query for the next (which nameserver fails, how long to wait, the
+// answer itself), and glibc does not.
+bool may_keep_channels() {
+  constexpr int first_that_learns = 0x011400;
+  static const bool kept = [] {
+    int version = 0;
+    ares_version(&version);
+    return version < first_that_learns && pthread_atfork(nullptr, nullptr, drop_idle_channels) == 0;
+  }();
+  return kept;
+}
+
+}  // namespace
+
+dns_channel::~dns_channel() {
+  sockets_.begin_turn();
+  if (channel_ != nullptr) ares_destroy(channel_);
+}
+
+std::unique_ptr<dns_channel> dns_channel::take_idle(const options& o) {
+  for (std::atomic<dns_channel*>& slot : idle_channels) {
+    std::unique_ptr<dns_channel> idle(slot.exchange(nullptr, std::memory_order_acquire));
+    // Others were made before the configuration changed, and end here.
+    if (idle != nullptr && idle->options_ == o) return idle;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<dns_channel> dns_channel::make(const options& o) {
+  static const bool initialised = ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS;
+  std::unique_ptr<dns_channel> made(new dns_channel(o));
+  ares_options options = options_for(o.edns0, o.timeout_s);
+  options.sock_state_cb = dns_sockets::watch;
+  options.sock_state_cb_data = &made->sockets_;
+  if (!initialised || ares_init_options(&made->channel_, &options, options_given) != ARES_SUCCESS)
+    return nullptr;
+  made->sockets_.attach(made->channel_);
+  return made;
+}
+
+bool dns_channel::set_servers(const resolver_config& config, std::uint16_t port) {
+  const server_list servers = in_order(config);
+  ares_addr_port_node nodes[max_nameservers]{};
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    nodes[i].next = i + 1 < servers.size() ? &nodes[i + 1] : nullptr;
+    nodes[i].family = to_af(servers[i].family);
+    nodes[i].udp_port = port;
+    nodes[i].tcp_port = port;
+    std::memcpy(&nodes[i].addr, servers[i].bytes.data(),
+                servers[i].family == family::ipv4 ? 4 : 16);
+  }
+  return ares_set_servers_ports(channel_, nodes) == ARES_SUCCESS;
+}
+
+std::unique_ptr<dns_channel> dns_channel::open(const resolver_config& config, std::uint16_t port) {
+  const options o{config.edns0, config.timeout_s};
+  std::unique_ptr<dns_channel> channel = take_idle(o);
+  if (channel == nullptr) channel = make(o);
+  if (channel == nullptr || !channel->set_servers(config, port)) return nullptr;
+  channel->sockets_.begin_query();
+  return channel;
+}
+
+void dns_channel::close(std::unique_ptr<dns_channel> channel) {
+  const dns_sockets& sockets = channel->sockets_;
+  if (!sockets.none_open() || sockets.packets_sent() != 1 || !may_keep_channels()) return;
+  for (std::atomic<dns_channel*>& slot : idle_channels) {
+    dns_channel* nobody = nullptr;
+    if (slot.compare_exchange_strong(nobody, channel.get(), std::memory_order_release,
+                                     std::memory_order_relaxed)) {
+      channel.release();
+      return;
+    }
+  }
+}
+
+int idle_channel_count() {
+  return static_cast<int>(std::count_if(std::begin(idle_channels), std::end(idle_channels),
+                                        [](const std::atomic<dns_channel*>& slot) {
+                                          return slot.load(std::memory_order_relaxed) != nullptr;
+                                        }));
+}
+
+void drop_idle_channels() {
+  for (std::atomic<dns_channel*>& slot : idle_channels)
+    delete slot.exchange(nullptr, std::memory_order_acquire);
+}
+
+}  // namespace happy

@@ -1,0 +1,177 @@
+#include "resolver/dns_channel.h"
+
+#include <sys/wait.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "resolver/dns_client.h"
+#include "tests/support/addresses.h"
+#include "tests/support/catch.h"
+#include "tests/support/dns_message.h"
+#include "tests/support/dns_server.h"
+#include "tests/support/libc_functions.h"
+
+namespace happy {
+namespace {
+
+using test::dns_message;
+using test::dns_server;
+using test::ip;
+using test::open_descriptors;
+using test::with_functions;
+using packet = dns_server::packet;
+
+resolver_config config_with(const char* nameserver) {
+  resolver_config config;
+  config.nameservers.push_back(ip(nameserver));
+  config.timeout_s = 1;
+  return config;
+}
+
+packet address_reply(const packet& query) {
+  return dns_message(query).address_record(dns_message::name_in(query), "192.0.2.1").bytes();
+}
+
+dns_query start(const resolver_config& config, std::uint16_t port) {
+  auto query = dns_query::start("www.example.com", record_type::a, config, port);
+  REQUIRE(query.ok());
+  return std::move(query.value());
+}
+
+answer finish(dns_query query) {
+  for (;;) {
+    if (auto a = query.take_answer()) return *a;
+    auto fds = query.poll_set();
+    ::poll(fds.begin(), fds.size(), 1100);
+    for (const pollfd& fd : fds) {
+      if (fd.revents != 0) query.process(fd.fd, fd.revents);
+    }
+    query.process_timeouts();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("dns_channel: an answered query leaves its channel to the next, and no descriptor",
+          "[dns_channel]") {
+  with_functions functions;
+  drop_idle_channels();
+  dns_server server([](const packet& query, bool) { return address_reply(query); });
+  const int before = open_descriptors();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(finish(start(config_with("127.0.0.1"), server.port())).kind == answer_kind::positive);
+    CHECK(idle_channel_count() == 1);
+    CHECK(open_descriptors() == before);
+  }
+}
+
+TEST_CASE("dns_channel: a kept channel asks the nameserver of its new query", "[dns_channel]") {
+  with_functions functions;
+  drop_idle_channels();
+  dns_server first([](const packet& query, bool) { return address_reply(query); });
+  dns_server second([](const packet& query, bool) { return address_reply(query); }, "127.0.0.2",
+                    first.port());
+  finish(start(config_with("127.0.0.1"), first.port()));
+  finish(start(config_with("127.0.0.2"), first.port()));
+  CHECK(first.udp_queries() == 1);
+  CHECK(second.udp_queries() == 1);
+  CHECK(idle_channel_count() == 1);
+}
+
+TEST_CASE("dns_channel: other options make a new channel and end the old one", "[dns_channel]") {
+  with_functions functions;
+  drop_idle_channels();
+  dns_server server([](const packet& query, bool) { return address_reply(query); });
+  resolver_config config = config_with("127.0.0.1");
+  finish(start(config, server.port()));
+  config.edns0 = true;
+  finish(start(config, server.port()));
+  CHECK(server.last_query()[11] == 1);
+  CHECK(idle_channel_count() == 1);
+}
+
+TEST_CASE("dns_channel: what went in any other way is not kept", "[dns_channel]") {
+  with_functions functions;
+  drop_idle_channels();
+  resolver_config config = config_with("127.0.0.1");
+  std::atomic<int> asked{0};
+  dns_server::handler reply;
+  SECTION("in flight") {
+    dns_server silent([](const packet&, bool) { return packet{}; });
+    start(config, silent.port());
+    CHECK(idle_channel_count() == 0);
+    return;
+  }
+  SECTION("over TCP") {
+    reply = [](const packet& query, bool tcp) {
+      return tcp ? address_reply(query) : dns_message(query, 0, true).bytes();
+    };
+  }
+  SECTION("in a second round") {
+    reply = [&](const packet& query, bool) {
+      return ++asked == 1 ? dns_message(query, 2).bytes() : address_reply(query);
+    };
+  }
+  SECTION("without the EDNS that was refused") {
+    config.edns0 = true;
+    reply = [](const packet& query, bool) {
+      return query[11] == 1 ? dns_message(query, 1).bytes() : address_reply(query);
+    };
+  }
+  SECTION("without an answer") {
+    reply = [](const packet& query, bool) { return dns_message(query, 2).bytes(); };
+  }
+  dns_server server(reply);
+  finish(start(config, server.port()));
+  CHECK(idle_channel_count() == 0);
+}
+
+TEST_CASE("dns_channel: no more than max_idle_channels are kept", "[dns_channel]") {
+  with_functions functions;
+  drop_idle_channels();
+  dns_server server([](const packet& query, bool) { return address_reply(query); });
+  std::vector<dns_query> queries;
+  for (std::size_t i = 0; i < max_idle_channels + 2; ++i)
+    queries.push_back(start(config_with("127.0.0.1"), server.port()));
+  for (dns_query& query : queries) finish(std::move(query));
+  CHECK(idle_channel_count() == static_cast<int>(max_idle_channels));
+}
+
+TEST_CASE("dns_channel: a forked child has none of them", "[dns_channel]") {
+  with_functions functions;
+  drop_idle_channels();
+  {
+    dns_server server([](const packet& query, bool) { return address_reply(query); });
+    finish(start(config_with("127.0.0.1"), server.port()));
+  }
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(idle_channel_count());
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(idle_channel_count() == 1);
+}
+
+TEST_CASE("dns_channel: threads share them", "[dns_channel]") {
+  with_functions functions;
+  drop_idle_channels();
+  dns_server server([](const packet& query, bool) { return address_reply(query); });
+  std::atomic<int> answered{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 50; ++turn) {
+        auto query = dns_query::start("www.example.com", record_type::a, config_with("127.0.0.1"),
+                                      server.port());
+        if (finish(std::move(query.value())).kind == answer_kind::positive) ++answered;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(answered == 200);
+  CHECK(idle_channel_count() <= 4);
+}
+
+}  // namespace happy
