@@ -126,10 +126,12 @@ happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int err
 
 // The host is not next door. Which handlers the program has is asked now, while the SYN travels: if only the
 // kernel could say which one would interrupt the call, the worker watches the time.
-happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
+happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int error,
+                          time_point now) {
   restore_send_timeout(r);
   call.quiet = 0;
-  if (!ran_out(error)) return go_on_without_named(c, r, call, error, now);
+  // No handler could run: EINTR is SIGSTOP's, which cannot be blocked.
+  if (!ran_out(error) && error != EINTR) return go_on_without_named(c, r, call, error, now);
   if (installed_handlers() != handlers::mixed) {
     call.stage = stage_timed;
     return resume(c, r, call, now);

@@ -5,8 +5,6 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <vector>
 
 #include "racer/core.h"
@@ -49,21 +47,18 @@ constexpr duration caller_retry = milliseconds(10);
 // While sockets are watched a call to wake() is noticed after this long at most.
 constexpr duration longest_poll = milliseconds(10);
 
-// Whether main has called pthread_exit() and all other threads have ended: the leader is a zombie, and
-// it and this thread are all that is counted.
+// Whether main has called pthread_exit() and all other threads have ended: the leader is a zombie, which
+// has no program any more, and it and this thread are all that is counted. Asked without opening a file: a
+// program with threads may just be counting on the lowest free number.
 bool is_last_thread() {
-  const unique_fd file(real->open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
-  char text[512];
-  const ssize_t size = file.valid() ? real->read(file.get(), text, sizeof text - 1) : -1;
-  if (size <= 0) return false;
-  text[size] = 0;
-  const char* after_name = std::strrchr(text, ')');
-  char state = 0;
-  long threads = 0;
-  constexpr char fields[] =
-      ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld";
-  return after_name != nullptr && std::sscanf(after_name, fields, &state, &threads) == 2 &&
-         state == 'Z' && threads == 2;
+  char ignored = 0;
+  const long program =
+      raw_syscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"),
+                  reinterpret_cast<long>(&ignored), 1);
+  struct stat threads;
+  constexpr nlink_t folder_itself = 2;
+  return program == -ENOENT && real->stat("/proc/self/task", &threads) == 0 &&
+         threads.st_nlink == folder_itself + 2;
 }
 
 void activate_if_due(core& c, pending_race& r, time_point now) {

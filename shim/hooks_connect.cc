@@ -51,8 +51,8 @@ int connect_quietly(const happy_connect& call) {
 }
 
 happy_step connect_now(const happy_engine* engine, happy_connect& call) {
-  const int result = call.quiet != 0 ? connect_quietly(call)
-                                     : real->connect(call.fd, call.to, call.length);
+  const int result =
+      call.quiet != 0 ? connect_quietly(call) : real->connect(call.fd, call.to, call.length);
   const int error = errno;
   engine_visit visit;
   return engine->connect_returned(&call, result, error);
