@@ -58,6 +58,13 @@ started_attempt start_attempt(const original_socket& original, const endpoint& t
           .reached_network = error == 0 || error == EINPROGRESS};
 }
 
+bool is_connecting(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  return real->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+         (info.tcpi_state == TCP_SYN_SENT || info.tcpi_state == TCP_SYN_RECV);
+}
+
 attempt_report examine_attempt(const guarded_socket& socket) {
   if (!socket.is_ours()) return {attempt_state::failed, EBADF};
   int error = 0;

@@ -44,6 +44,10 @@ struct attempt_report {
 // that is still connecting. A socket that the program has closed has failed with EBADF.
 attempt_report examine_attempt(const guarded_socket& socket);
 
+// Whether the handshake of the socket behind `fd` is under way. Takes nothing away from the program, as
+// reading SO_ERROR would.
+bool is_connecting(int fd);
+
 // What the kernel says of an endpoint that cannot be reached, as against what it says of a wrong call, or
 // after the program's own shutdown() (ECONNRESET: a refused handshake is ECONNREFUSED).
 bool is_endpoint_failure(int error);

@@ -182,6 +182,13 @@ void keep_failures(core& c, pending_race& r, time_point now) {
   meant->failures_until = now + failure_lifetime;
 }
 
+time_point insist(pending_race& r, time_point now) {
+  constexpr duration look_again = milliseconds(10);
+  if (!r.won || !r.original_dup.is_ours()) return never;
+  if (is_connecting(r.original_dup.get())) real->shutdown(r.original_dup.get(), SHUT_RDWR);
+  return now + look_again;
+}
+
 delivery publish(pending_race& r) {
   if (r.won) {
     if (socket_cookie(r.fd) != r.cookie) return delivery::impossible;

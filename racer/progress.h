@@ -29,6 +29,10 @@ void fail_named(pending_race& r, int error, time_point now);
 // The program's own attempt has connected: hidden ones are closed.
 void connect_named(core& c, pending_race& r, time_point now);
 
+// A signal that comes just when the caller is told can make the kernel start its connect() anew on the
+// socket that was shut down: shuts it down again. The time at which to look next; `never`: no need.
+time_point insist(pending_race& r, time_point now);
+
 // Keeps the errors of a lost race for the program's walk along its list.
 void keep_failures(core& c, pending_race& r, time_point now);
 

@@ -82,7 +82,8 @@ bool deliver(core& c, pending_race& r, time_point now) {
 time_point tend(core& c, pending_race& r, time_point now) {
   if (r.non_blocking) return tend_non_blocking(c, r, now);
   activate_if_due(c, r, now);
-  if (!r.used || r.published) return never;
+  if (!r.used) return never;
+  if (r.published) return insist(r, now);
   if (!r.active) return r.armed ? r.active_from : never;
   time_point next = never;
   if (!r.won && !r.lost) {
