@@ -15,10 +15,10 @@ ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address
 LOOP = "import socket,sys\ns = socket.create_connection((sys.argv[1], int(sys.argv[2])))\n"
 
 
-def connected(network, command, within_s, family="4", status=0, count=1, seconds=8, **options):
+def connected(network, command, within_s, family="4", status=0, count=1, **options):
     """The program, helped, reaches the living family in time from its start, by `count` connections with data."""
     host = network.host("case")
-    run = network.run(command(host), happy=True, seconds=seconds, **options)
+    run = network.run(command(host), happy=True, seconds=8, **options)
     accepts = network.accepts(host)
     shown = f"status {run.status}, output {run.output.strip()[-300:]!r}"
     check_equal(families(accepts), family * count, f"connections ({shown})")
@@ -91,8 +91,8 @@ def case_04_lftp(network):
 @case("v6-drop")
 def case_06_psql(network):
     """libpq's asynchronous connect never leaves the first dead address."""
-    # Nobody here speaks PostgreSQL: psql waits for an answer, and is cut off.
-    connected(network, lambda host: ["psql", f"host={host.name} port=80 dbname=x", "-c", "1"], 0.5, status=None, seconds=2)
+    _, run = connected(network, lambda host: ["psql", f"host={host.name} port=25 dbname=x", "-c", "1"], 0.5, status=2)
+    check_between(run.seconds(), 0, 1, "seconds")
 
 
 @case("v4-drop")
@@ -128,7 +128,7 @@ def case_08_peer_is_the_winner(network):
 
 
 # The source of JAVA_CLASS: a JRE cannot compile.
-# javac -g:none --release 8 J.java; python3 -c 'import base64, zlib; print(base64.b64encode(zlib.compress(open("J.class", "rb").read(), 9)))'
+# javac -g:none --release 8 J.java, compressed by zlib, in base64. (Java itself remembers whom it meant to reach.)
 _JAVA = """
 import java.net.*;
 class J {
@@ -138,21 +138,19 @@ class J {
         Socket s = new Socket();
         s.connect(new InetSocketAddress(a[0], 7), 5000);
         System.out.println((System.nanoTime() - began) / 1000000);
-        System.out.println(s.getRemoteSocketAddress());
         s.getOutputStream().write(1);
         System.out.println(s.getInputStream().read());
     }
 }
 """
 JAVA_CLASS = (
-    "eNp1U+1y0kAUPSuhgRgLFGixVlu/xoBWtNZP2kqpVUGEWjo4Hf8YYQdTScJAUPsGvo7+CB074wP4UI53SUHoYCa7m9177j3n3tz9/efnLwCr2F"
-    "VwBj4Zkgo/phjCB/pnPd3UrUa6/OGA1xyGqTXDMpwNBp+WrAYQYAg27Zre/Gh3HAUKzspQVZzDNEOs721xJ52nabNeb/NOh/AN7uQOS7rJGVJa"
-    "8R9FxWkbViOTLE7yyygIIyJjRkUUsTFplcOOw02GgKVb9p4h4pK4goxZhtAwVsWufeIkMS4SPM8wP8biWU+4FCRwQZRggWF2gsJ8siriXFKxiC"
-    "UGuWZbVr84C1rxFN9APbkEKYErKq7iGumzuwSPe2jDTu9QXIeic93M+CGeUC6rQENSRkrFTdxiiE4AE3lL7JoWg6QVPF23VaRxh6RToXe5aTt8"
-    "TAulriX/p1NwrgjCeyRvNHXv/2c8hvsqHuAhVZcYyl2n1R3KSQxCk85RCwV+jCcyMirWsD7ojVMgBv+XtuFwkctJjZ+qyGKTYZqY8tYIcm6EaM"
-    "RAPFt4JmNbxXO8GCnamLNES73fJXmRcF4kvC7jFQMrkHXLrgsNpm5YogHeTejRKoOy/bXGW45hWx0ZbwZUfdTQgiUU6EqJR8x0qcBQpK8IrUyc"
-    "pHpg3/uAIF6jRDBhfk9Qida9GfkIwbdHCGWPEd/vYa60fIzEfsq3EpZ7mI9Ev7m4+AOXCbHIY7huurhB22UX9N6lsSq5eOSdbLjIuXjpsZVpSC"
-    "RhB/gL+Vf29g==")
+    "eNptUn9vEkEQfStHF86zQIEWa7W1ajxQRGutP6iVUmsFSWuCwTT+dcIGr8IegUPtN/Dr6B9HYxM/gB/KOAsFoWGT29nbeTPvzez8+fvrN4B1vN"
+    "FxAT4OzYAfMwzhI+uLlWlYsp45+Hgkqi7DzKYtbXeLwWcmKwEEGIINp2o1PjkdV4eOixyGgUuYZYj1o6VwMwXatmu1tuh0CF8Xbv5432oKhpRZ"
+    "+k9Rdtu2rGeTpWlxWR1hRDjmDEQRm5BWPu64oskQkJZ03tkqL4krcswzhEa5yk71syCJcVXgZYbFCZaB94xLRwJXVAuWGOanKCwkKyrPNQPLWG"
+    "HgVUfKfnOWzNI5vqF6CglSAasGbuAm6XO6BI8P0LaTeUt5XcourGbWD7VC+ZwOE0mOlIE7uMsQnQIm8pb6a0gGzSwOdN0zkMF9qp0afdB1W90R"
+    "OGEmR5TjHmruGh5yrBt4hI3hy50DMfi/tm1XKKazDjwx8BTPGGaJqSDHkAtjRGMO4tnEc44tAy+QGytpIlgjU+u/YUG1IK/q3+B4ycCK5N1xak"
+    "pD07Klep4PUyaowqDvfquKlms7ssNRHFL1USMPVrBDA6+W2mnkwbBLpwhZpm5SPbAffUAQr7BHMOWuEFQjW5zjJwi+P0Eod4r4YQ8L++lTJA5T"
+    "vrUw72ExEv3u4epPXCfEsojhVtPD7bSHtObhAV3T8bGHrIftAcdr+jQiLgD/ABBL2BM=")
 
 
 @case("v6-drop", seconds=60)
@@ -163,7 +161,7 @@ def case_09_java(network):
     run = network.run(["java", "-Djava.net.preferIPv6Addresses=true", "-cp", network.folder, "J", host.name], happy=True,
                       seconds=25)
     check_equal(run.status, 0, f"exit status ({run.output})")
-    took, _, echo = run.output.split("\n")[:3]  # the JVM itself remembers the address that it named
+    took, echo = run.output.split("\n")[:2]
     check(int(took) < 600 and echo == "1", f"{took} ms, {echo}")
     check_equal(families(network.accepts(host)), "4", "connections")
 

@@ -8,12 +8,7 @@
 //       main-exit     a program that had a thread connects; then its main thread ends by pthread_exit()
 //       slow-handler  a handler with SA_RESTART runs for two seconds in the middle of the race
 //       shutdown      another thread calls shutdown() on the socket
-//       datagram-handler  connects a datagram socket in a signal handler, ten times, and counts the calls of malloc()
-//                     and free() there
-//       busy-handler  connects in a signal handler that interrupts malloc() and free(), thirty times
 //       jump-lookup   SIGALRM leaves getaddrinfo() by siglongjmp, twenty times
-//       no-memory     malloc() fails in every thread but the program's
-//       no-memory-once  only the first such call fails
 
 #include "hardening.h"
 
@@ -27,28 +22,6 @@ static volatile int fd = -1;
 
 static int is(const char* other) { return !strcmp(what, other); }
 
-// -- malloc, counted and failing --
-
-extern void* __libc_malloc(size_t size);
-extern void __libc_free(void* block);
-static volatile int in_handler, handled, mallocs, frees, failing;
-static pid_t main_thread;
-
-void* malloc(size_t size) {
-  if (in_handler) ++mallocs;
-  if (failing && gettid() != main_thread) {
-    if (is("no-memory-once")) failing = 0;
-    errno = ENOMEM;
-    return NULL;
-  }
-  return __libc_malloc(size);
-}
-
-void free(void* block) {
-  if (in_handler && block) ++frees;
-  __libc_free(block);
-}
-
 // -- what happens in mid-connect --
 
 static void jump(int number) {
@@ -59,16 +32,6 @@ static void jump(int number) {
 static void sleep_in_handler(int number) {
   (void)number;
   sleep_ms(2000);
-}
-
-static void connect_in_handler(int number) {
-  (void)number;
-  in_handler = 1;
-  int own = socket(list->ai_family, is("busy-handler") ? SOCK_STREAM : SOCK_DGRAM, 0);
-  connect(own, list->ai_addr, list->ai_addrlen);
-  close(own);
-  in_handler = 0;
-  ++handled;
 }
 
 static void* shut_down(void* unused) {
@@ -109,27 +72,6 @@ static void leave_by_jump(void) {
   pthread_exit(NULL);
 }
 
-static void connect_ten_times_in_a_handler(void) {
-  handle(SIGUSR1, connect_in_handler, 0);
-  for (int i = 0; i < 10; ++i) {
-    raise(SIGUSR1);
-    sleep_ms((double)after_ms);
-  }
-  printf("mallocs %d\nfrees %d\n", mallocs, frees);
-}
-
-static void connect_while_allocating(void) {
-  struct itimerval every = {{0, after_ms * 1000}, {0, after_ms * 1000}};
-  handle(SIGALRM, connect_in_handler, SA_RESTART);
-  setitimer(ITIMER_REAL, &every, NULL);
-  while (handled < 30) {
-    void* blocks[64];
-    for (size_t i = 0; i < 64; ++i) blocks[i] = malloc(1 + i * 977 % 9000);
-    for (size_t i = 0; i < 64; ++i) free(blocks[i]);
-  }
-  printf("handled yes\n");
-}
-
 static void leave_lookups_by_jump(void) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *answer;
   struct footprint before = footprint();
@@ -148,18 +90,14 @@ static void leave_lookups_by_jump(void) {
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
   what = argv[1], after_ms = atol(argv[2]), name = argv[3], port = argv[4];
-  main_thread = gettid();
   if (is("jump-lookup")) return leave_lookups_by_jump(), 0;
   if (is("jump-exit-threads") || is("main-exit")) have_had_a_thread();
   list = look_up(name, port);
   if (is("jump-exit") || is("jump-exit-threads")) leave_by_jump();
-  if (is("datagram-handler")) return connect_ten_times_in_a_handler(), 0;
-  if (is("busy-handler")) return connect_while_allocating(), 0;
   if (is("slow-handler")) {
     handle(SIGALRM, sleep_in_handler, SA_RESTART);
     signal_after(SIGALRM, after_ms);
   }
-  if (is("no-memory") || is("no-memory-once")) failing = 1;
   pthread_t thread;
   if (is("shutdown")) pthread_create(&thread, NULL, shut_down, NULL);
   double began = now_ms();
