@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
-
 #include "racer/open_files.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"

@@ -177,7 +177,8 @@ bool waits_for_socket_of(const pending_race& r, const int* fds, unsigned count) 
 
 bool is_pending(core& c, int fd) {
   const std::uint64_t cookie = socket_cookie(fd);
-  return cookie != 0 && find_non_blocking(c, [&](const pending_race& r) {
+  return cookie != 0 &&
+         find_non_blocking(c, [&](const pending_race& r) {
            return std::any_of(r.sockets.begin(), r.sockets.end(),
                               [&](const program_socket& s) { return s.cookie == cookie; });
          }) != nullptr;
@@ -185,7 +186,8 @@ bool is_pending(core& c, int fd) {
 
 pending_race* find_race_to_join(core& c, const pending_race& r) {
   return find_non_blocking(c, [&](const pending_race& earlier) {
-    return (!earlier.sockets.empty() || earlier.forgotten_at != never) && &earlier != &r && !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
+    return (!earlier.sockets.empty() || earlier.forgotten_at != never) && &earlier != &r &&
+           !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
            earlier.known.id == r.known.id && earlier.port == r.port;
   });
 }
@@ -277,7 +279,8 @@ void fds_closing(core& c, unsigned first, unsigned last) {
   c.races.for_each_used([&](pending_race& r) {
     if (!r.non_blocking) {
       // Another thread takes the fd away from one that is inside connect(): that one goes on alone.
-      if (r.armed && !r.published && covers(first, last, r.fd)) end(c, r, "the program closed the fd");
+      if (r.armed && !r.published && covers(first, last, r.fd))
+        end(c, r, "the program closed the fd");
       return;
     }
     for (std::size_t i = r.sockets.size(); r.used && i-- > 0;) {

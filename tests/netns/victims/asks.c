@@ -28,7 +28,10 @@ static const char* name_of(int (*function)(int, struct sockaddr*, socklen_t*)) {
   socklen_t length = sizeof name;
   if (function(fd, (struct sockaddr*)&name, &length)) return strerrorname_np(errno);
   int port = ntohs(((struct sockaddr_in*)&name)->sin_port);  // at the same place in both families
-  snprintf(text, sizeof text, "length %u port %s", length, port == 0 ? "0" : port < 1024 ? "a server's" : "a client's");
+  snprintf(text, sizeof text, "length %u port %s", length,
+           port == 0     ? "0"
+           : port < 1024 ? "a server's"
+                         : "a client's");
   return text;
 }
 
@@ -38,11 +41,12 @@ static void ask(const char* when) {
   printf("%s connect %s\n", when, again());
   printf("%s getpeername %s\n", when, name_of(getpeername));
   printf("%s getsockname %s\n", when, name_of(getsockname));
-  printf("%s type %d domain %d protocol %d accepting %d state %d\n", when, option(fd, SOL_SOCKET, SO_TYPE),
-         option(fd, SOL_SOCKET, SO_DOMAIN), option(fd, SOL_SOCKET, SO_PROTOCOL), option(fd, SOL_SOCKET, SO_ACCEPTCONN),
+  printf("%s type %d domain %d protocol %d accepting %d state %d\n", when,
+         option(fd, SOL_SOCKET, SO_TYPE), option(fd, SOL_SOCKET, SO_DOMAIN),
+         option(fd, SOL_SOCKET, SO_PROTOCOL), option(fd, SOL_SOCKET, SO_ACCEPTCONN),
          view(fd).state);
-  printf("%s flags %x %x so_error %d\n", when, (unsigned)fcntl(fd, F_GETFL), (unsigned)fcntl(fd, F_GETFD),
-         option(fd, SOL_SOCKET, SO_ERROR));
+  printf("%s flags %x %x so_error %d\n", when, (unsigned)fcntl(fd, F_GETFL),
+         (unsigned)fcntl(fd, F_GETFD), option(fd, SOL_SOCKET, SO_ERROR));
   printf("%s FIONREAD %d", when, ioctl(fd, FIONREAD, &readable));
   printf(" %d SIOCOUTQ %d", readable, ioctl(fd, SIOCOUTQ, &unsent));
   printf(" %d\n", unsent);

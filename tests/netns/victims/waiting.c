@@ -122,7 +122,8 @@ static unsigned failed_mods;
 
 static void* modify(void* unused) {
   for (unsigned i = 0; __atomic_load_n(&modifying, __ATOMIC_ACQUIRE); ++i) {
-    struct epoll_event event = {.events = EPOLLOUT | (i % 2 ? EPOLLPRI : 0), .data.u64 = DATA + (unsigned)set};
+    struct epoll_event event = {.events = EPOLLOUT | (i % 2 ? EPOLLPRI : 0),
+                                .data.u64 = DATA + (unsigned)set};
     if (epoll_ctl(set, EPOLL_CTL_MOD, fd, &event)) ++failed_mods;
     if (i % 64 == 0) usleep(10);
   }
@@ -164,7 +165,8 @@ static void wait_signal(void) {
     }
     if (!is_settled()) continue;  // a signal that tells nothing
     note(number == SIGIO ? "io" : "rt", 0);
-    if (number != SIGIO) note(" code %u", (unsigned)info.si_code), note(" band %x", (unsigned)info.si_band);
+    if (number != SIGIO)
+      note(" code %u", (unsigned)info.si_code), note(" band %x", (unsigned)info.si_band);
     if (number != SIGIO && info.si_fd != fd) note(" of fd %u", (unsigned)info.si_fd);
     return;
   }
@@ -173,7 +175,8 @@ static void wait_signal(void) {
 
 static void before_connect(void) {
   if (begins("dup-before")) other = dup(fd);
-  if (is("epoll-level-before") || is("epoll-edge-before") || is("epoll-oneshot-before")) register_fd();
+  if (is("epoll-level-before") || is("epoll-edge-before") || is("epoll-oneshot-before"))
+    register_fd();
   if (begins("sigio")) ask_for_signals();
 }
 
@@ -181,7 +184,8 @@ static void wait_for_outcome(void) {
   if (begins("dup-during")) sleep_ms(is("dup-during-late-poll") ? 400 : 100), other = dup(fd);
   if (begins("epoll") && set < 0) register_fd();
   if (is("dup-before-epoll") || is("dup-during-epoll")) register_fd();
-  if (is("poll-out") || is("ppoll") || is("dup-before-poll") || is("dup-during-poll") || is("dup-during-late-poll"))
+  if (is("poll-out") || is("ppoll") || is("dup-before-poll") || is("dup-during-poll") ||
+      is("dup-during-late-poll"))
     wait_poll(POLLOUT);
   else if (is("poll-in"))
     wait_poll(POLLIN);
