@@ -137,7 +137,7 @@ def case_56_one_connection_each(network):
 
 BOUND = {
     "curl": (lambda host: ["curl", "-s", "--interface", "192.0.2.11", f"http://{host.name}/"], b""),
-    "nc": (lambda host: ["nc", "-s", "192.0.2.11", "-p", "5555", host.name, "80"], REQUEST),
+    "nc": (lambda host: ["nc", "-4", "-s", "192.0.2.11", "-p", "5555", host.name, "80"], REQUEST),
     "ssh": (lambda host: [*SSH, "-b", "192.0.2.11", host.name, "true"], b""),
 }
 

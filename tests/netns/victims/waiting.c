@@ -122,7 +122,7 @@ static unsigned failed_mods;
 
 static void* modify(void* unused) {
   for (unsigned i = 0; __atomic_load_n(&modifying, __ATOMIC_ACQUIRE); ++i) {
-    struct epoll_event event = {.events = EPOLLOUT | (i % 2 ? EPOLLRDHUP : EPOLLPRI),
+    struct epoll_event event = {.events = EPOLLOUT | (i % 2 ? EPOLLPRI : 0),
                                 .data.u64 = DATA + (unsigned)set};
     if (epoll_ctl(set, EPOLL_CTL_MOD, fd, &event)) ++failed_mods;
     if (i % 64 == 0) usleep(10);
