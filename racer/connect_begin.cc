@@ -157,7 +157,9 @@ happy_step connect_begin(core& c, happy_connect& call) {
     call.generation = r->generation;
     return start(c, *r, call, now);
   }
-  if (!c.intents.find(named.address, thread, now, r->known)) return give_up("address of no lookup");
+  if (!c.intents.find(unmapped(named.address), thread, now, r->known)) {
+    return give_up("address of no lookup");
+  }
   r->lookup = lookup_is_open(c, r->known.id, now) ? r->known.id : 0;
   const int known_error = c.intents.take_failure(named, thread, now);
   if (known_error == 0 && is_single(c, *r, now)) return give_up("single address");

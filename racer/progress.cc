@@ -23,7 +23,7 @@ bool is_allowed(const candidate& c, const pending_race& r, privacy named) {
 
 privacy named_privacy(const pending_race& r) {
   for (const candidate& c : r.known.candidates) {
-    if (c.destination == r.named.address) return privacy_of(c.destination, is_own(c));
+    if (c.destination == unmapped(r.named.address)) return privacy_of(c.destination, is_own(c));
   }
   return privacy_of(r.named.address);
 }
@@ -90,8 +90,11 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
   }
   const privacy least = named_privacy(r);
   endpoint_list sorted;
+  // A program that names IPv4 addresses to an IPv6 socket (a JVM) goes on seeing them so.
+  const bool as_mapped = is_v4_mapped(r.named.address);
   for (const candidate& known : r.known.candidates) {
-    if (is_allowed(known, r, least)) sorted.push_back({known.destination, r.port});
+    if (!is_allowed(known, r, least)) continue;
+    sorted.push_back({as_mapped ? mapped(known.destination) : known.destination, r.port});
   }
   r.machine.set_plan(
       plan({sorted.begin(), sorted.size()}, r.named, c.timing.preferred_family_count),

@@ -26,6 +26,9 @@ const char* to_text(move_on reason);
 // other (browser telemetry, 2026).
 inline constexpr duration default_companion_delay = milliseconds(25);
 
+// It moves with the Resolution Delay, of whose default it is the half.
+constexpr duration companion_delay_for(duration resolution_delay) { return resolution_delay / 2; }
+
 // Spec:     hev3 Sending DNS Queries, hev3 Handling DNS Answers Asynchronously
 class resolution {
  public:

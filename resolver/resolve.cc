@@ -137,6 +137,7 @@ resolution::settings settings_for(const wish& w, const name_plan& plan,
   }
   s.preferred = preferred_family();
   s.delay = options.resolution_delay;
+  s.companion_delay = companion_delay_for(options.resolution_delay);
   // A datagram client never comes to connect() a second address: it needs both families now.
   s.complete = options.complete || w.socktype == SOCK_DGRAM;
   s.deadline = now + glibc_patience(*plan.config);

@@ -117,7 +117,7 @@ bool forced_swap() { return (process_environment().settings.force & HAPPY_FORCE_
 bool is_unknown(const sockaddr* to, socklen_t length) {
   endpoint where;
   if (has_hints() || forced_swap() || trace_on()) return false;
-  return from_sockaddr(to, length, where) && !may_be_known(pending_counts, where.address);
+  return from_sockaddr(to, length, where) && !may_be_known(pending_counts, unmapped(where.address));
 }
 
 // Whether a connect() can be the first to need the engine.

@@ -64,6 +64,22 @@ inline bool is_v4_mapped(const address& a) {
   return a.family == family::ipv6 && std::memcmp(a.bytes.data(), prefix, sizeof prefix) == 0;
 }
 
+// The IPv4 address inside ::ffff:a.b.c.d; any other address as it is.
+inline address unmapped(const address& a) {
+  if (!is_v4_mapped(a)) return a;
+  return make_ipv4(a.bytes[12], a.bytes[13], a.bytes[14], a.bytes[15]);
+}
+
+// How an AF_INET6 socket names an IPv4 address; an IPv6 address as it is.
+inline address mapped(const address& a) {
+  if (a.family == family::ipv6) return a;
+  address result;
+  result.family = family::ipv6;
+  result.bytes[10] = result.bytes[11] = 0xff;
+  std::memcpy(result.bytes.data() + 12, a.bytes.data(), 4);
+  return result;
+}
+
 // A socket address with its length: what connect() and bind() take.
 struct socket_address {
   sockaddr_storage storage{};

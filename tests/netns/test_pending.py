@@ -50,13 +50,6 @@ def healthy_non_blocking_connect_makes_no_thread(network):
     check_equal(families(network.syns(hosts[1])), "6", "SYNs")
 
 
-@case("v6-reset", "a-late=300")
-def late_ipv4_spares_an_early_failure(network):
-    """The list has no IPv4 yet when the refusal comes: bare waits for both answers and connects, and so must this."""
-    hosts, bare, happy = hardening.run_both(network, lambda host: ["nc", host.name, "80"], stdin=b"GET / HTTP/1.0\r\n\r\n")
-    check_equal((happy.status, families(network.accepts(hosts[1]))), (bare.status, "4"), "status and connections")
-
-
 HOWS = ("close", "dup2", "dup3", "close_range", "closefrom", "fclose", "syscall-close", "syscall-dup2", "syscall-dup3",
         "syscall-close_range")
 
