@@ -39,11 +39,11 @@ void drop_abandoned(core& c, const happy_connect& call, pid_t thread) {
 }
 
 // Two threads in connect() on one socket: the kernel gives both its result, a race could serve only one.
-bool is_connecting_elsewhere(core& c, const pending_race& r) {
+bool is_connecting_elsewhere(core& c, int fd) {
+  const std::uint64_t cookie = socket_cookie(fd);
   bool found = false;
   c.races.for_each_used([&](pending_race& earlier) {
-    if (&earlier == &r || earlier.non_blocking || earlier.cookie != r.cookie || earlier.published)
-      return;
+    if (earlier.non_blocking || earlier.cookie != cookie || earlier.published) return;
     found = true;
     restore_send_timeout(earlier);
     abandon(c, earlier, "two threads connect one socket");
@@ -142,6 +142,10 @@ happy_step connect_begin(core& c, happy_connect& call) {
   drop_abandoned(c, call, thread);
   if (is_pending(c, call.fd)) return pass(call, named, "a race is pending: the kernel knows");
 
+  if (is_connecting_elsewhere(c, call.fd)) {
+    return pass(call, named, "two threads connect one socket");
+  }
+
   pending_race* r = c.races.acquire();
   if (r == nullptr) return pass(call, named, "too many races");
   const auto give_up = [&](const char* reason) {
@@ -164,7 +168,6 @@ happy_step connect_begin(core& c, happy_connect& call) {
   const int known_error = c.intents.take_failure(named, thread, now);
   if (known_error == 0 && is_single(c, *r, now)) return give_up("single address");
   if (const char* reason = judge_socket(*r, call)) return give_up(reason);
-  if (is_connecting_elsewhere(c, *r)) return give_up("two threads connect one socket");
   if (known_error != 0 && !r->non_blocking) {
     trace_failure(*r, named, known_error);
     c.races.release(*r);
