@@ -21,7 +21,7 @@ OWN = {"IPv4": topology.OWN_V4, "IPv6": topology.OWN_V6}
 LATE_MS = 200
 PORTS = {"bare": 7001, "happy": 7002}
 START_SECONDS = 30  # 0.1 s on an idle machine
-POSTGRES = pathlib.Path("/usr/lib/postgresql/15/bin")
+POSTGRES = pathlib.Path("/usr/lib/postgresql")  # VERSION/bin
 
 
 def describe_peer(network, name="client.test", honest=True):
@@ -131,11 +131,14 @@ def serving_sshd(network):
 
 def start_postgreses(network):
     """Both servers, which let everybody in from client.test alone."""
+    programs = max(POSTGRES.glob("*/bin/initdb"), default=None, key=lambda path: int(path.parts[-3]))
+    check(programs, "no PostgreSQL server is installed: scripts/install-packages check")
+    programs = programs.parent
     folder = pathlib.Path("/run/lab/postgres")
     folder.mkdir()
     shutil.chown(folder, "nobody", "nogroup")
     as_nobody = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
-    topology.call(*as_nobody, "env", f"HOME={folder}", POSTGRES / "initdb", "-D", folder / "bare", "-U", "postgres",
+    topology.call(*as_nobody, "env", f"HOME={folder}", programs / "initdb", "-D", folder / "bare", "-U", "postgres",
                   "--no-sync", "--no-locale", "--auth=trust")
     (folder / "bare/pg_hba.conf").write_text("host all all client.test trust\n")
     topology.call("cp", "-a", folder / "bare", folder / "happy")
@@ -143,7 +146,7 @@ def start_postgreses(network):
     for kind, port in PORTS.items():
         settings = [f"-clisten_addresses={','.join(OWN.values())}", "-cunix_socket_directories=", "-cfsync=off",
                     f"-cport={port}", "-cshared_buffers=1MB", "-clog_line_prefix="]
-        daemons[kind] = network.start([*as_nobody, POSTGRES / "postgres", "-D", folder / kind, *settings],
+        daemons[kind] = network.start([*as_nobody, programs / "postgres", "-D", folder / kind, *settings],
                                       happy=kind == "happy", environment={"HAPPY_TRACE": str(folder / "trace")})
     for daemon in daemons.values():
         await_output(daemon, "ready to accept connections")

@@ -1,4 +1,4 @@
-// Does what daemons do who trust their peers by name: looks an address's name up, and whether that name has the address.
+// Does what daemons do who trust their peers by name: looks an address's name up, and whether the name has it.
 //
 //   compares [-l] ADDRESS...
 //
