@@ -1,8 +1,8 @@
 // Does what daemons do who trust their peers by name: looks an address's name up, and whether the name has it.
 //
-//   compares [-l] ADDRESS...
+//   compares [-l | -t] ADDRESS...
 //
-// With -l it listens first, as a daemon does. One line for each address: "ADDRESS NAME matches", "... does not match".
+// With -l it listens first, as a daemon does; with -t it writes a title over its own name, as daemons do, too. One line for each address: "ADDRESS NAME matches", "... does not match".
 
 #include "victim.h"
 
@@ -29,8 +29,11 @@ static void compare(const char* address) {
 }
 
 int main(int argc, char** argv) {
-  int first = argc > 1 && !strcmp(argv[1], "-l") ? 2 : 1;
-  if (first == 2 && listen(socket(AF_INET, SOCK_STREAM, 0), 1)) perror("listen");
+  if (argc < 2) return 2;
+  const char* habit = argv[1];
+  int first = *habit == '-' ? 2 : 1;
+  if (!strcmp(habit, "-l") && listen(socket(AF_INET, SOCK_STREAM, 0), 1)) perror("listen");
+  if (!strcmp(habit, "-t")) memset(argv[0], 't', strlen(argv[0]));
   for (int i = first; i < argc; ++i) compare(argv[i]);
   return 0;
 }
