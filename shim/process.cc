@@ -13,6 +13,7 @@
 #include "shim/base/raw_syscall.h"
 #include "shim/loader.h"
 #include "shim/real.h"
+#include "shim/serving.h"
 
 namespace happy {
 namespace {
@@ -95,6 +96,7 @@ void initialise() {
   if (settings_read.disabled) return switch_off();
   keep_trace_target();
   remember_own_file();
+  note_program();
   adopt_process();
   if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
     return switch_off();

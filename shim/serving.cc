@@ -20,24 +20,22 @@ constexpr const char* comparing_programs[] = {
 
 constinit std::atomic<bool> serving{false};
 
-bool is_comparing_program() {
-  const char* name = program_invocation_short_name;
-  if (name == nullptr) return false;
-  for (const char* known : comparing_programs) {
-    if (std::strcmp(name, known) == 0) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void note_serving() {
   if (!serving.load(std::memory_order_relaxed)) serving.store(true, std::memory_order_relaxed);
 }
 
+void note_program() {
+  const char* name = program_invocation_short_name;
+  if (name == nullptr) return;
+  for (const char* known : comparing_programs) {
+    if (std::strcmp(name, known) == 0) note_serving();
+  }
+}
+
 bool wants_complete_results() {
-  if (serving.load(std::memory_order_relaxed)) return true;
-  return process_environment().settings.partial == 0 || is_comparing_program();
+  return serving.load(std::memory_order_relaxed) || process_environment().settings.partial == 0;
 }
 
 }  // namespace happy

@@ -6,6 +6,9 @@ namespace happy {
 // The process serves: it has called listen() or accept(). Signal-safe.
 void note_serving();
 
+// Looks at the program's name, once: daemons write their state over it later (setproctitle).
+void note_program();
+
 // Whether lookups of this process wait for both families, as libc's do: it serves, it is a program that
 // compares addresses instead of connecting to them, or HAPPY_PARTIAL=0 says so.
 bool wants_complete_results();

@@ -96,7 +96,7 @@ class Program:
     """A program running in the client. A thread waits for it, so that its end is timed exactly."""
 
     def __init__(self, command, environment, stdin, output_path):
-        self._output_path = output_path
+        self.output_path = output_path
         self.trace = output_path.with_suffix(".trace")  # if it is traced
         with open(output_path, "wb") as output:
             self.started_ms = now_ms()
@@ -126,7 +126,7 @@ class Program:
         if not ended:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._waiter.join()
-        output = self._output_path.read_text(encoding="utf-8", errors="replace")
+        output = self.output_path.read_text(encoding="utf-8", errors="replace")
         return Run(self._process.returncode if ended else None, output, self.started_ms, self._ended_ms)
 
 
@@ -218,7 +218,7 @@ class Lab:
 
     # -- programs --
 
-    def start(self, command, happy=False, by_happy_run=False, trace=True, stdin=b"", environment=None):
+    def start(self, command, happy=False, by_happy_run=False, trace=True, stdin=b"", environment=None, namespace="c"):
         """Starts a program in the client, bare or with libhappy; traces go to the lab's folder."""
         with self._lock:
             self._programs += 1
@@ -238,7 +238,7 @@ class Lab:
         wrapper = [str(ROOT / "scripts/happy-run")] if by_happy_run else []
         outer = {"PATH": "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": topology.HOME, "LANG": "C",
                  "TERM": "dumb"}
-        return Program(["ip", "netns", "exec", "c", "env", *settings, *wrapper, *map(str, command)], outer, stdin,
+        return Program(["ip", "netns", "exec", namespace, "env", *settings, *wrapper, *map(str, command)], outer, stdin,
                        self.folder / f"{name}.out")
 
     def run(self, command, seconds=20, **options):

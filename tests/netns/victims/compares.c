@@ -1,0 +1,39 @@
+// Does what daemons do who trust their peers by name: looks an address's name up, and whether the name has it.
+//
+//   compares [-l | -t] ADDRESS...
+//
+// With -l it listens first, as a daemon does; with -t it writes a title over its own name, as daemons do, too. One line for each address: "ADDRESS NAME matches", "... does not match".
+
+#include "victim.h"
+
+static int has_address(const char* name, const char* wanted) {
+  struct addrinfo* list;
+  if (getaddrinfo(name, NULL, NULL, &list)) return 0;
+  int found = 0;
+  for (const struct addrinfo* info = list; info; info = info->ai_next)
+    found |= !strcmp(address_text(info->ai_addr), wanted);
+  freeaddrinfo(list);
+  return found;
+}
+
+static void compare(const char* address) {
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *info;
+  char name[NI_MAXHOST];
+  if (getaddrinfo(address, NULL, &hints, &info)) exit(2);
+  int error = getnameinfo(info->ai_addr, info->ai_addrlen, name, sizeof name, NULL, 0, NI_NAMEREQD);
+  freeaddrinfo(info);
+  if (error)
+    printf("%s has no name\n", address);
+  else
+    printf("%s %s %s\n", address, name, has_address(name, address) ? "matches" : "does not match");
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const char* habit = argv[1];
+  int first = *habit == '-' ? 2 : 1;
+  if (!strcmp(habit, "-l") && listen(socket(AF_INET, SOCK_STREAM, 0), 1)) perror("listen");
+  if (!strcmp(habit, "-t")) memset(argv[0], 't', strlen(argv[0]));
+  for (int i = first; i < argc; ++i) compare(argv[i]);
+  return 0;
+}
