@@ -51,14 +51,22 @@ bool lookup_is_open(core& c, std::uint64_t id, time_point now) {
          });
 }
 
-void fork_prepare() {
+bool fork_prepare() {
   core& c = the_core();
   sigset_t all;
   sigfillset(&all);
   sigset_t before;
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  c.lock.lock();
+  constexpr int patience_ms = 200;
+  for (int waited_ms = 0; !c.lock.try_lock(); ++waited_ms) {
+    if (waited_ms == patience_ms) {
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      return false;
+    }
+    real->poll(nullptr, 0, 1);
+  }
   c.mask_before_fork = before;
+  return true;
 }
 
 void fork_parent() {

@@ -62,7 +62,9 @@ core& the_core();
 void service_lookups(core& c, time_point now);
 
 // Around fork(). The child has no worker, no races and no open lookups; what is known stays.
-void fork_prepare();
+// Prepare waits for the lock for 200 ms at most: whoever holds it may be waiting for what the forking
+// thread holds already (a sanitizer's or another library's own fork handler). False: not prepared.
+bool fork_prepare();
 void fork_parent();
 void fork_child();
 

@@ -126,7 +126,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .wait_limit = wait_limit_hook,
              .change_epoll = change_epoll_hook,
              .quiesce = quiesce_hook,
-             .fork_prepare = fork_prepare,
+             .fork_prepare = [] { return fork_prepare() ? 1 : 0; },
              .fork_parent = fork_parent,
              .fork_child = fork_child};
   return 0;

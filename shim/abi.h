@@ -226,8 +226,10 @@ struct happy_engine {
    * everything known of names is forgotten as well. */
   void (*quiesce)(int network_changes);
 
-  /* Around fork(), in the thread that forks. Between prepare and parent/child nothing else is called. */
-  void (*fork_prepare)(void);
+  /* Around fork(), in the thread that forks. Between prepare and parent/child nothing else is called.
+   * Prepare says 0 if the engine could not be brought to rest in time: neither of the others is called
+   * then, and the child does without the engine. */
+  int (*fork_prepare)(void);
   void (*fork_parent)(void);
   void (*fork_child)(void);
 };

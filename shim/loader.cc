@@ -37,6 +37,7 @@ constinit happy_host host{};
 // The engine whose locks before_fork() took, if it was there then: another thread may load it between
 // that and the fork. Per thread, because several may fork at once.
 thread_local constinit const happy_engine* prepared = nullptr;
+thread_local constinit bool unprepared = false;  // it was busy: the child cannot use its memory
 
 int open_unhooked(const char* path, int flags) {
   return static_cast<int>(
@@ -176,7 +177,8 @@ const happy_engine* load_engine() {
 void before_fork() {
   if (hooks_live()) prepare_hints();
   prepared = loaded_engine();
-  if (prepared != nullptr) prepared->fork_prepare();
+  unprepared = prepared != nullptr && prepared->fork_prepare() == 0;
+  if (unprepared) prepared = nullptr;
 }
 
 void after_fork_in_parent() {
@@ -185,6 +187,7 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   adopt_process();
+  if (unprepared) return switch_off();
   if (prepared != nullptr) return prepared->fork_child();
   // A thread of the parent may have been inside dlopen(): its locks are held for ever here.
   if (state.load(std::memory_order_relaxed) != not_tried) {
