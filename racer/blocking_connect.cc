@@ -192,7 +192,8 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
     connect_named(c, r, now);
     return settle(c, r, call, 0, 0);
   }
-  if (!ran_out(error) && error != EINTR && !r.won && !is_endpoint_failure(error)) {
+  const bool decided = r.won || r.lost;
+  if (!ran_out(error) && error != EINTR && !decided && !is_endpoint_failure(error)) {
     restore_send_timeout(r);
     return leave(c, r, call, error, "not an endpoint's failure");
   }
