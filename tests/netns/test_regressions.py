@@ -34,7 +34,6 @@ for what, after_ms, label, faults, options in (
         ("shutdown", 100, "dead", DEAD, {}), ("shutdown", 255, "dead", DEAD, {}), ("shutdown", 600, "dead", DEAD, {}),
         ("shutdown", 100, "v6", V6_DEAD, {}),
         ("datagram-handler", 50, "v6", ("v6-reset",), {}),
-        
         ("jump-lookup", 100, "silent", ("aaaa-silent", "a-silent"), {"slack_s": 1}),
         ("no-memory", 0, "v6", V6_DEAD, SOONER), ("no-memory-once", 0, "v6", V6_DEAD, SOONER)):
     REGISTRY[f"again_{what.replace('-', '_')}_{after_ms}ms_{label}"] = Case(
