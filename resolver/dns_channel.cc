@@ -52,12 +52,16 @@ constinit std::atomic<dns_channel*> idle_channels[max_idle_channels]{};
 // answer itself), and glibc does not.
 bool may_keep_channels() {
   constexpr int first_that_learns = 0x011400;
-  static const bool kept = [] {
-    int version = 0;
-    ares_version(&version);
-    return version < first_that_learns && pthread_atfork(nullptr, nullptr, drop_idle_channels) == 0;
-  }();
-  return kept;
+  // No guarded static: a child forked meanwhile would wait for its guard for ever. Registered twice by two
+  // threads, the handler finds nothing the second time.
+  static constinit std::atomic<int> kept{-1};
+  if (const int known = kept.load(std::memory_order_acquire); known >= 0) return known != 0;
+  int version = 0;
+  ares_version(&version);
+  const bool may =
+      version < first_that_learns && pthread_atfork(nullptr, nullptr, drop_idle_channels) == 0;
+  kept.store(may ? 1 : 0, std::memory_order_release);
+  return may;
 }
 
 }  // namespace
