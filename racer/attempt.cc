@@ -62,7 +62,7 @@ bool is_connecting(int fd) {
   tcp_info info{};
   socklen_t length = sizeof info;
   return real->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
-         (info.tcpi_state == TCP_SYN_SENT || info.tcpi_state == TCP_SYN_RECV);
+         is_handshake(info.tcpi_state);
 }
 
 attempt_report examine_attempt(const guarded_socket& socket) {
@@ -77,7 +77,7 @@ attempt_report examine_attempt(const guarded_socket& socket) {
   if (real->getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) {
     return {attempt_state::failed, errno};
   }
-  if (info.tcpi_state == TCP_SYN_SENT || info.tcpi_state == TCP_SYN_RECV) {
+  if (is_handshake(info.tcpi_state)) {
     return {error != 0 ? attempt_state::troubled : attempt_state::pending, error};
   }
   if (error == 0 && info.tcpi_state != TCP_CLOSE) return {attempt_state::connected, 0};

@@ -1,6 +1,10 @@
 // One hidden connection attempt: a non-blocking connect() on a socket like the program's own.
 #pragma once
 
+#include <netinet/tcp.h>
+
+#include <cstdint>
+
 #include "racer/socket_options.h"
 #include "resolver/guarded_socket.h"
 #include "shim/base/endpoint.h"
@@ -43,6 +47,11 @@ struct attempt_report {
 // Reads (and clears) SO_ERROR of a socket that poll() has reported. POLLERR alone can mean a socket
 // that is still connecting. A socket that the program has closed has failed with EBADF.
 attempt_report examine_attempt(const guarded_socket& socket);
+
+// Whether a TCP state (tcpi_state) is one of the handshake.
+constexpr bool is_handshake(std::uint8_t state) {
+  return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
+}
 
 // Whether the handshake of the socket behind `fd` is under way. Takes nothing away from the program, as
 // reading SO_ERROR would.

@@ -29,18 +29,14 @@ socket_state state_of(const program_socket& s) {
   if (socket_cookie(s.fd) != s.cookie) return socket_state::gone;
   tcp_info info{};
   if (!read_socket(s.fd, IPPROTO_TCP, TCP_INFO, info)) return socket_state::gone;
-  if (info.tcpi_state == TCP_SYN_SENT || info.tcpi_state == TCP_SYN_RECV) {
-    return socket_state::connecting;
-  }
+  if (is_handshake(info.tcpi_state)) return socket_state::connecting;
   return info.tcpi_state == TCP_CLOSE ? socket_state::failed : socket_state::connected;
 }
-
-void end(core& c, pending_race& r, const char* why) { abandon(c, r, why); }
 
 void succeed(core& c, pending_race& r, const endpoint& where) {
   trace_race_endpoint("winner", r, where);
   drop_lookup(c, r.lookup);
-  end(c, r, "the program's own attempt has connected");
+  abandon(c, r, "the program's own attempt has connected");
 }
 
 // Looks at the program's sockets. False: the race is over.
@@ -59,7 +55,7 @@ bool look_at_sockets(core& c, pending_race& r, time_point now) {
     }
   }
   if (!r.sockets.empty()) return true;
-  end(c, r, "no socket of the program's is left");
+  abandon(c, r, "no socket of the program's is left");
   return false;
 }
 
@@ -75,11 +71,11 @@ bool lean_on(pending_race& r, const program_socket& s) {
 void let_go(core& c, pending_race& r, std::uint64_t cookie, time_point now) {
   if (!r.sockets.empty()) {
     if (r.active && r.original_dup.cookie() == cookie && !lean_on(r, r.sockets[0])) {
-      end(c, r, "the socket cannot be copied");
+      abandon(c, r, "the socket cannot be copied");
     }
     return;
   }
-  if (r.attempts.empty() || r.swap || r.won) return end(c, r, "the program closed the fd");
+  if (r.attempts.empty() || r.swap || r.won) return abandon(c, r, "the program closed the fd");
   r.original_dup.reset();
   r.forgotten_at = now + until_the_next;
   count_pending(c);
@@ -97,20 +93,20 @@ const program_socket& target_for(const pending_race& r, family f) {
 // original, look the number up again, and see the new socket.
 void deliver(core& c, pending_race& r) {
   const program_socket target = target_for(r, r.winner.address.family);
-  if (!lean_on(r, target)) return end(c, r, "the fd cannot be replaced");
+  if (!lean_on(r, target)) return abandon(c, r, "the fd cannot be replaced");
   copy_options(r.original.fd, target.where.address.family, r.winner_socket.get(),
                r.winner.address.family, r.original.early);
   const bool alike = copy_file_state(r.original.fd, target.where.address.family,
                                      r.winner_socket.get(), r.winner.address.family);
-  if (!alike || !hand_over(r)) return end(c, r, "the fd cannot be replaced");
+  if (!alike || !hand_over(r)) return abandon(c, r, "the fd cannot be replaced");
   real->shutdown(r.original.fd, SHUT_RDWR);
   drop_lookup(c, r.lookup);
-  end(c, r, "handed over");
+  abandon(c, r, "handed over");
 }
 
 void activate(core& c, pending_race& r, time_point now) {
   if (r.active || now < r.active_from) return;
-  if (!lean_on(r, r.sockets[0])) return end(c, r, "the socket cannot be copied");
+  if (!lean_on(r, r.sockets[0])) return abandon(c, r, "the socket cannot be copied");
   r.active = true;
 }
 
@@ -149,7 +145,7 @@ bool welcome(core& c, pending_race& r, const program_socket& s) {
   r.forgotten_at = never;
   count_pending(c);
   if (lean_on(r, s)) return true;
-  end(c, r, "the socket cannot be copied");
+  abandon(c, r, "the socket cannot be copied");
   return false;
 }
 
@@ -253,7 +249,7 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
   if (!r.armed) return never;
   if (r.forgotten_at != never) {
     if (now < r.forgotten_at) return r.forgotten_at;
-    end(c, r, "the program closed the fd");
+    abandon(c, r, "the program closed the fd");
     return never;
   }
   if (now < r.active_from && !r.active) return r.active_from;
@@ -268,7 +264,7 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
     return never;
   }
   if (r.lost) {
-    end(c, r, "every endpoint has failed");
+    abandon(c, r, "every endpoint has failed");
     return never;
   }
   return std::min(next, now + look_again);
@@ -281,7 +277,7 @@ void fds_closing(core& c, unsigned first, unsigned last) {
     if (!r.non_blocking) {
       // Another thread takes the fd away from one that is inside connect(): that one goes on alone.
       if (r.armed && !r.published && covers(first, last, r.fd))
-        end(c, r, "the program closed the fd");
+        abandon(c, r, "the program closed the fd");
       return;
     }
     for (std::size_t i = r.sockets.size(); r.used && i-- > 0;) {
@@ -302,7 +298,7 @@ std::int64_t wait_limit(core& c, const int* fds, unsigned count) {
     if (r.clocked && now >= r.active_from) {
       r.clocked = false;
       r.armed = true;
-      if (!c.hidden_worker.engage(c, r.single_threaded)) return end(c, r, "no worker");
+      if (!c.hidden_worker.engage(c, r.single_threaded)) return abandon(c, r, "no worker");
     }
     if (r.clocked) limit = std::min(limit, r.active_from);
     if (r.armed && waits_for_socket_of(r, fds, count)) limit = std::min(limit, now + look_again);

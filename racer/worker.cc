@@ -131,7 +131,7 @@ void worker::wake() {
   raw_syscall(SYS_futex, reinterpret_cast<long>(&calls_), FUTEX_WAKE_PRIVATE, 1);
 }
 
-void worker::sleep(core&, watch_list& list, time_point now) {
+void worker::sleep(watch_list& list, time_point now) {
   if (!list.fds.empty()) {
     const time_point until = std::min(list.deadline, now + longest_poll);
     real->poll(list.fds.data(), list.fds.size(), wait_ms(until, now));
@@ -225,13 +225,13 @@ bool worker::turn(core& c) {
     });
     // A process that had threads already has its late answers read, too.
     busy = busy || (!leave_at_once_ && !c.open_lookups.empty());
-    if (!busy && idle(c, now)) return false;
+    if (!busy && idle(now)) return false;
     if (!busy) list.deadline = std::min(list.deadline, now + idle_look);
     if (busy) idle_since_ = never;
     watch_races(c, list);
     watch_lookups(c, list, now);
   }
-  sleep(c, list, now);
+  sleep(list, now);
 
   core_guard guard(c);
   report(c, list, clock_now());
@@ -239,7 +239,7 @@ bool worker::turn(core& c) {
 }
 
 // Nothing to race: true if the thread shall end now.
-bool worker::idle(core&, time_point now) {
+bool worker::idle(time_point now) {
   if (idle_since_ == never) idle_since_ = now;
   const bool stay = !leave_at_once_ && now - idle_since_ < idle_patience && !is_last_thread();
   if (stay) return false;

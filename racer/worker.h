@@ -42,10 +42,10 @@ class worker {
   static void* enter(void* argument);
   void loop(core& c) noexcept;
   bool turn(core& c);
-  bool idle(core& c, time_point now);
+  bool idle(time_point now);
   void stop();
 
-  void sleep(core& c, watch_list& list, time_point now);
+  void sleep(watch_list& list, time_point now);
 
   std::atomic<bool> running_{false};
   std::atomic<std::uint32_t> calls_{0};  // wake() counts here; the thread sleeps on it

@@ -81,13 +81,17 @@ std::unique_ptr<dns_channel> dns_channel::take_idle(const options& o) {
 }
 
 std::unique_ptr<dns_channel> dns_channel::make(const options& o) {
-  static const bool initialised = ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS;
+  // No guarded static, as above: a second call counts, and does nothing else.
+  static constinit std::atomic<bool> initialised{false};
+  if (!initialised.load(std::memory_order_acquire)) {
+    if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS) return nullptr;
+    initialised.store(true, std::memory_order_release);
+  }
   std::unique_ptr<dns_channel> made(new dns_channel(o));
   ares_options options = options_for(o.edns0, o.timeout_s);
   options.sock_state_cb = dns_sockets::watch;
   options.sock_state_cb_data = &made->sockets_;
-  if (!initialised || ares_init_options(&made->channel_, &options, options_given) != ARES_SUCCESS)
-    return nullptr;
+  if (ares_init_options(&made->channel_, &options, options_given) != ARES_SUCCESS) return nullptr;
   made->sockets_.attach(made->channel_);
   return made;
 }

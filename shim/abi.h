@@ -19,7 +19,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 #include <time.h>
 
 #ifdef __cplusplus
@@ -44,16 +43,12 @@ struct happy_real {
   int (*getsockopt)(int fd, int level, int name, void* value, socklen_t* length);
   int (*setsockopt)(int fd, int level, int name, const void* value, socklen_t length);
   int (*getsockname)(int fd, struct sockaddr* to, socklen_t* length);
-  int (*getpeername)(int fd, struct sockaddr* to, socklen_t* length);
   int (*epoll_ctl)(int set, int operation, int fd, struct epoll_event* event);
   int (*poll)(struct pollfd* fds, nfds_t count, int timeout_ms);
-
   int (*open)(const char* path, int flags, ...);
   int (*stat)(const char* path, struct stat* out);
   int (*fstat)(int fd, struct stat* out);
   ssize_t (*read)(int fd, void* data, size_t size);
-
-  ssize_t (*writev)(int fd, const struct iovec* parts, int count);
   ssize_t (*recvfrom)(int fd, void* data, size_t size, int flags, struct sockaddr* from,
                       socklen_t* length);
   int (*sigaction)(int number, const struct sigaction* action, struct sigaction* previous);

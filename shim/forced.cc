@@ -104,7 +104,7 @@ void fail_one_call(happy_real& table, int which) {
   make_failing<&happy_real::connect, &happy_real::socket, &happy_real::bind, &happy_real::shutdown,
                &happy_real::dup3, &happy_real::getsockopt, &happy_real::setsockopt,
                &happy_real::getsockname, &happy_real::epoll_ctl, &happy_real::poll,
-               &happy_real::fstat, &happy_real::read, &happy_real::writev, &happy_real::recvfrom,
+               &happy_real::fstat, &happy_real::read, &happy_real::recvfrom,
                &happy_real::sigaction>(table);
   table.pthread_create = failing_thread;
   table.open = failing_open;

@@ -66,7 +66,8 @@ struct patience {
   }
 };
 
-// What is waited for other than to write. More than fit are as many as matter: then every wait is short.
+// What is waited for other than to write. Of more than fit the rest is left out: a thread that waits to read
+// from that many sees a replaced socket when it next waits.
 struct read_waits {
   static constexpr unsigned capacity = 64;
   int fds[capacity];

@@ -25,13 +25,11 @@ inline happy_real libc_functions() {
   table.getsockopt = ::getsockopt;
   table.setsockopt = ::setsockopt;
   table.getsockname = ::getsockname;
-  table.getpeername = ::getpeername;
   table.poll = ::poll;
   table.open = ::open;
   table.stat = ::stat;
   table.fstat = ::fstat;
   table.read = ::read;
-  table.writev = ::writev;
   table.recvfrom = ::recvfrom;
   table.sigaction = ::sigaction;
   table.pthread_create = ::pthread_create;
