@@ -202,12 +202,15 @@ $(sort $(out)/flags build/flags): Makefile FORCE
 # ---- tests --------------------------------------------------------------------------------------
 
 ##@ Test
-.PHONY: check unit netns matrix golden golden-update wrapper demo bench peers
+.PHONY: check unit spec netns matrix golden golden-update wrapper demo bench peers
 check: ## Packages, build and every test; the last line counts them
 	@tests/run-all
 
 unit: $(out)/unit-tests ## Unit tests of one variant: make unit ARGS='[race]', make unit SAN=thread
 	@tests/run-unit $< $(ARGS)
+
+spec: ## Which tests prove which requirement: make spec ARGS='ATTEMPT-5'; one without a test fails
+	@tests/spec/check $(ARGS)
 
 netns: all lab ## Unmodified programs in the lab of network namespaces
 	@HAPPY_LIB=$(abspath $(out)/libhappy.so) /usr/bin/python3 tests/netns/run.py $(ARGS)

@@ -11,6 +11,7 @@ def run_program(network, name):
     return host, network.run(program.command(host), happy=True, stdin=program.stdin)
 
 
+# spec: CHANGE-1
 @case("aaaa-late=400", "v4-drop")
 def late_address_wins(network):
     """The AAAA answer joins the running race: its address is tried at once, and wins."""
@@ -47,6 +48,7 @@ def short_wait_for_ipv6(network):
     check_equal(families(network.syns(host)), "6", "SYNs")
 
 
+# spec: ANSWER-3
 @case("aaaa-late=300")
 def resolution_delay(network):
     """The first SYN goes out 50 ms after the A answer, over IPv4."""

@@ -43,7 +43,8 @@ TEST_CASE("race: the first success ends the race; endpoints not tried are ignore
   )");
 }
 
-TEST_CASE("race: a healthy first endpoint is the only one attempted", "[race][ATTEMPT-2]") {
+TEST_CASE("race: a healthy first endpoint is the only one attempted",
+          "[race][ATTEMPT-2][SUCCESS-1]") {
   CHECK_SCRIPT(R"(
       0 < endpoints 2001:db8::1 192.0.2.1
       0 > connect 2001:db8::1
@@ -174,6 +175,20 @@ TEST_CASE("race: a removed endpoint is dropped unless its attempt has started",
     250 > connect 192.0.2.2
     300 < connected 2001:db8::1
     300 > won 2001:db8::1
+  )");
+}
+
+TEST_CASE("race: answers that expire end no attempt, and nothing new starts from them",
+          "[race][CHANGE-3]") {
+  // "A Happy Eyeballs client will not cancel those ongoing attempts when the answers expire."
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2 ...
+      0 > connect 2001:db8::1
+    250 > connect 192.0.2.1
+    300 < endpoints 2001:db8::1
+    400 < refused 2001:db8::1
+    900 < connected 192.0.2.1
+    900 > won 192.0.2.1
   )");
 }
 
