@@ -94,7 +94,8 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
   const bool as_mapped = is_v4_mapped(r.named.address);
   for (const candidate& known : r.known.candidates) {
     if (!is_allowed(known, r, least)) continue;
-    sorted.push_back({as_mapped ? mapped(known.destination) : known.destination, r.port});
+    sorted.push_back({as_mapped ? mapped(known.destination) : known.destination,
+                      known.port != 0 ? known.port : r.port});
   }
   r.machine.set_plan(
       plan({sorted.begin(), sorted.size()}, r.named, c.timing.preferred_family_count),

@@ -8,13 +8,27 @@
 
 namespace happy {
 
-// A destination and what the kernel said about reaching it (see source_address.h).
+// Values of candidate::service_priority that no record can have: in SVCB and SRV it has 16 bits.
+inline constexpr std::uint32_t no_service_priority = 0x10000;     // no record: the last group
+inline constexpr std::uint32_t outdated_hint_priority = 0x10001;  // kept by the user's wish
+
+// A destination, what the DNS said of its service, and what the kernel said about reaching it (see
+// source_address.h).
 struct candidate {
   address destination;
   address source{};         // Source(D) of the RFC; meaningful if has_source
   bool has_source = false;  // false: no route, no address, no socket
   // Network mask of an IPv4 source, for rule 9 alone. 32 is what glibc takes when it does not know.
   std::uint8_t source_prefix_length = 32;
+
+  // Of the service record (SVCB, HTTPS, SRV) that named it, if one did.
+  std::uint16_t port = 0;                                // 0: the port that the program names
+  std::uint16_t weight = 0;                              // SRV only
+  std::uint32_t service_priority = no_service_priority;  // lower ones first: GROUP-2, GROUP-3
+  // Records of equal priority, shuffled: each has a rank of its own, lower ones first. What has no record
+  // has rank 0, and so have all SRV records: their weights speak (XEP-0495).
+  std::uint16_t service_rank = 0;
+  bool hinted = false;  // known from an address hint only, not yet from the target's own records
 };
 
 // RFC 6724 s2.1: a row of the policy table. IPv4 addresses are looked up as ::ffff:0:0/96.
