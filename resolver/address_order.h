@@ -5,6 +5,7 @@
 #include <span>
 
 #include "shim/base/endpoint.h"
+#include "shim/base/time.h"
 
 namespace happy {
 
@@ -29,6 +30,16 @@ struct candidate {
   // has rank 0, and so have all SRV records: their weights speak (XEP-0495).
   std::uint16_t service_rank = 0;
   bool hinted = false;  // known from an address hint only, not yet from the target's own records
+
+  // What only netlink and /proc know; false where nobody asked.
+  bool source_deprecated = false;  // rule 3
+  bool source_home = false;        // rule 4: a home address of Mobile IPv6
+  bool source_tunnelled = false;   // rule 7: the source's interface is a tunnel
+
+  // What is remembered of it on this network.
+  duration rtt{0};       // expected; 0: unknown
+  bool used = false;     // a connection to it has succeeded before
+  bool demoted = false;  // it failed lately, and is not due for another try
 };
 
 // RFC 6724 s2.1: a row of the policy table. IPv4 addresses are looked up as ::ffff:0:0/96.
