@@ -23,6 +23,10 @@ V ?= 0
 ARGS ?=
 #: PEERS     short: of make peers only what ends within three minutes
 PEERS ?=
+#: FUZZ      the targets of make fuzz, by name (default: all)
+FUZZ ?=
+#: FUZZ_SECONDS  how long each of them runs (default: 60)
+FUZZ_SECONDS ?= 60
 #: CXXFLAGS  optimisation and debugging, for C too (default: -O2 -g)
 CXXFLAGS ?= -O2 -g
 #: LDFLAGS   additional flags for every link
@@ -63,7 +67,8 @@ out := build$(variant:%=/%)
 
 shim_sources   := $(sort $(wildcard shim/*.cc shim/*.c))
 engine_sources := $(sort $(wildcard resolver/*.cc racer/*.cc))
-unit_sources   := $(sort $(wildcard tests/unit/*.cc tests/support/*.cc))
+fuzz_sources   := $(sort $(filter-out tests/fuzz/libfuzzer.cc,$(wildcard tests/fuzz/*.cc)))
+unit_sources   := $(sort $(wildcard tests/unit/*.cc tests/support/*.cc)) $(fuzz_sources)
 # What of the shim is pure enough for the unit tests to link: nothing here defines a hooked name.
 SHIM_TESTABLE  := shim/config.cc shim/policy.cc
 victim_sources := $(sort $(wildcard tests/netns/victims/*.c))
@@ -188,6 +193,22 @@ build/tests/bench/%: tests/bench/%.c build/flags
 	@mkdir -p $(@D)
 	$(quiet)$(CC) -std=gnu11 -Wall $(if $(filter 1,$(WERROR)),-Werror) -O2 -g -MMD -MP -MF $@.d -o $@ $< -pthread
 
+# Compiled apart, by clang with libFuzzer's instruments. A target may use whatever the engine's resolver has.
+fuzz_clang  := clang++-14
+fuzz_flags  := -std=c++20 -I. -g -O1 -pthread -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+fuzzers     := $(fuzz_sources:tests/fuzz/%.cc=build/fuzz/%)
+fuzz_common := $(patsubst %.cc,build/fuzz/obj/%.o,$(wildcard resolver/*.cc) tests/fuzz/libfuzzer.cc)
+
+.SECONDARY: $(fuzz_common) $(fuzz_sources:%.cc=build/fuzz/obj/%.o)
+build/fuzz/obj/%.o: %.cc build/flags
+	$(call say,CLANG,$<)
+	@mkdir -p $(@D)
+	$(quiet)$(fuzz_clang) $(fuzz_flags) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
+build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o $(fuzz_common)
+	$(call say,LINK,$@)
+	$(quiet)$(fuzz_clang) $(fuzz_flags) -fsanitize=fuzzer -o $@ $^ $(cares)
+
 all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(hardened) $(cares) $(LDFLAGS)
 
 # Changes only when a flag does, and everything compiled depends on it.
@@ -197,7 +218,8 @@ $(sort $(out)/flags build/flags): Makefile FORCE
 	@mkdir -p $(@D)
 	@echo '$(all_flags)' | cmp -s - $@ || echo '$(all_flags)' >$@
 
--include $(patsubst %.o,%.d,$(sort $(shim_objects) $(engine_objects) $(unit_objects))) $(lab:%=%.d) $(bench_tools:%=%.d)
+-include $(patsubst %.o,%.d,$(sort $(shim_objects) $(engine_objects) $(unit_objects)) $(fuzz_common) \
+           $(fuzz_sources:%.cc=build/fuzz/obj/%.o)) $(lab:%=%.d) $(bench_tools:%=%.d)
 
 # ---- tests --------------------------------------------------------------------------------------
 
@@ -228,6 +250,9 @@ golden-update: all ## Writes what the libraries have now into tests/golden
 peers: all lab ## Other people's suites (CPython, OpenSSH, stress-ng) bare and with libhappy, test by test; PEERS=short in 3 min
 	@scripts/install-packages peers
 	@/usr/bin/python3 tests/peers/run.py $(if $(filter short,$(PEERS)),--short) $(ARGS)
+
+fuzz: $(fuzzers) ## Every parser under libFuzzer for FUZZ_SECONDS each; only some: make fuzz FUZZ='svcb srv'
+	@tests/fuzz/run $(FUZZ_SECONDS) $(or $(FUZZ),$(notdir $(fuzzers)))
 
 bench: all lab $(bench_tools) ## What libhappy costs, against the goals: make bench ARGS='--strict --json FILE'
 	@scripts/install-packages bench

@@ -4,13 +4,17 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "resolver/service_record.h"
 #include "shim/base/bounded_vector.h"
 #include "shim/base/endpoint.h"
 
 namespace happy {
 
-enum class record_type : std::uint16_t { a = 1, aaaa = 28 };
+enum class record_type : std::uint16_t { a = 1, aaaa = 28, srv = 33, svcb = 64, https = 65 };
+
+constexpr bool is_address(record_type t) { return t == record_type::a || t == record_type::aaaa; }
 
 constexpr record_type record_for(family f) {
   return f == family::ipv4 ? record_type::a : record_type::aaaa;
@@ -22,7 +26,7 @@ constexpr family family_of(record_type t) {
 // ANSWER-5: everything but `positive` is a negative answer; which one decides the error code if all are.
 enum class answer_kind : std::uint8_t {
   positive,
-  no_data,         // NOERROR without addresses
+  no_data,         // NOERROR without records of the type
   name_error,      // NXDOMAIN
   server_failure,  // SERVFAIL, REFUSED, NOTIMP
   odd,             // any other code, a reply that cannot be parsed
@@ -34,11 +38,16 @@ enum class answer_kind : std::uint8_t {
 // an attempt, the 48th of both families would start after 24 s. Further ones are ignored.
 inline constexpr std::size_t max_addresses_per_answer = 48;
 
+// Service records of one answer that are kept: those of the best priorities. A service with more
+// alternatives than a client tries within its patience gains nothing by them.
+inline constexpr std::size_t max_service_records = 8;
+
 struct answer {
   record_type type = record_type::a;
   answer_kind kind = answer_kind::server_failure;
   bounded_vector<address, max_addresses_per_answer> addresses;
-  std::string canonical_name;  // end of the CNAME chain; the name itself without one
+  std::vector<service_record> services;  // of the other types, unusable ones too; in their order
+  std::string canonical_name;            // end of the CNAME chain; the name itself without one
   std::chrono::seconds ttl{0};
   bool irregular = false;  // there were more addresses than fit, or one came twice
 };

@@ -119,6 +119,7 @@ class reply_reader {
     if (rcode != rcode_no_error) return answer_;
     if (!read_question() || !read_records()) {
       answer_.addresses.clear();
+      answer_.services.clear();
       answer_.kind = answer_kind::odd;
       return answer_;
     }
@@ -150,7 +151,7 @@ class reply_reader {
       const std::chrono::seconds ttl(r.ttl > 0x7fffffff ? 0 : r.ttl);
       answer_.ttl = first ? ttl : std::min(answer_.ttl, ttl);
       first = false;
-      if (alias ? !follow_alias(r) : !add_address(r)) return false;
+      if (alias ? !follow_alias(r) : !add(r)) return false;
     }
     return true;
   }
@@ -164,9 +165,33 @@ class reply_reader {
     return true;
   }
 
+  bool add(const record& r) {
+    if (!equal_ignoring_case(r.owner, expected_)) return true;
+    return is_address(answer_.type) ? add_address(r) : add_service(r);
+  }
+
+  bool add_service(const record& r) {
+    std::optional<service_record> parsed =
+        answer_.type == record_type::srv ? parse_srv(packet_, r.data_at, r.data_size)
+                                         : parse_svcb(packet_.subspan(r.data_at, r.data_size));
+    if (!parsed) return false;
+    std::vector<service_record>& list = answer_.services;
+    if (list.size() == max_service_records) {
+      const auto last = std::max_element(list.begin(), list.end(), by_priority);
+      if (!by_priority(*parsed, *last)) return true;
+      list.erase(last);
+    }
+    list.push_back(std::move(*parsed));
+    return true;
+  }
+
+  static bool by_priority(const service_record& a, const service_record& b) {
+    return a.priority < b.priority;
+  }
+
   bool add_address(const record& r) {
     const std::size_t size = answer_.type == record_type::a ? 4 : 16;
-    if (r.data_size != size || !equal_ignoring_case(r.owner, expected_)) return true;
+    if (r.data_size != size) return true;
     const address where = address_in(answer_.type, packet_.subspan(r.data_at, size));
     const auto& known = answer_.addresses;
     const bool repeated = std::find(known.begin(), known.end(), where) != known.end();
@@ -176,7 +201,7 @@ class reply_reader {
 
   // An alias that leads to no address is "no such name" to glibc, an empty answer is "no data".
   answer_kind judge() const {
-    if (!answer_.addresses.empty()) return answer_kind::positive;
+    if (!answer_.addresses.empty() || !answer_.services.empty()) return answer_kind::positive;
     return records_ == 0 ? answer_kind::no_data : answer_kind::name_error;
   }
 

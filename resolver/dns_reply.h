@@ -1,4 +1,4 @@
-// What a DNS reply says about the addresses of a name, as glibc's nss_dns reads it.
+// What a DNS reply says about a name: addresses as glibc's nss_dns reads them, and service records.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 namespace happy {
 
 // Pure. `packet` is a reply whose question is known to match. Follows the CNAME records in their
-// order; addresses of other names are passed over. What cannot be parsed is odd.
+// order; records of other names are passed over. What cannot be parsed is odd; a set of service records with
+// a malformed one among them counts as none (RFC 9460 s2.2).
 answer read_reply(record_type type, std::span<const std::uint8_t> packet);
 
 }  // namespace happy
