@@ -180,11 +180,22 @@ bool is_pending(core& c, int fd) {
          }) != nullptr;
 }
 
+// A program that has a socket on its way to the same endpoint already wants another connection, and races for it
+// anew.
 pending_race* find_race_to_join(core& c, const pending_race& r) {
+  const auto is_joinable = [&](const pending_race& earlier) {
+    return &earlier != &r && !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
+           earlier.known.id == r.known.id && earlier.port == r.port &&
+           std::none_of(earlier.sockets.begin(), earlier.sockets.end(),
+                        [&](const program_socket& s) { return s.where == r.named; });
+  };
+  // One that waits for its next socket goes first.
+  pending_race* waiting = find_non_blocking(c, [&](const pending_race& earlier) {
+    return earlier.forgotten_at != never && is_joinable(earlier);
+  });
+  if (waiting != nullptr) return waiting;
   return find_non_blocking(c, [&](const pending_race& earlier) {
-    return (!earlier.sockets.empty() || earlier.forgotten_at != never) && &earlier != &r &&
-           !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
-           earlier.known.id == r.known.id && earlier.port == r.port;
+    return !earlier.sockets.empty() && is_joinable(earlier);
   });
 }
 

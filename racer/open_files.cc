@@ -11,7 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
+#include "resolver/clock.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/base/unique_fd.h"
@@ -86,6 +88,89 @@ bool for_each_line(const char* path, Function&& visit) {
   }
 }
 
+// An epoll set is an anonymous inode: a file of no type.
+bool may_be_epoll_set(const struct stat& file) { return (file.st_mode & S_IFMT) == 0; }
+
+// Calls `visit(entry)` for what is registered in the set.
+template <typename Function>
+void for_each_entry(int set, Function&& visit) {
+  char path[40];
+  std::snprintf(path, sizeof path, "/proc/self/fdinfo/%d", set);
+  for_each_line(path, [&](std::string_view line) {
+    epoll_entry entry;
+    if (!parse_entry(line, entry)) return;
+    entry.set = set;
+    visit(entry);
+  });
+}
+
+}  // namespace
+
+class open_files {
+ public:
+  // False: /proc cannot be read.
+  bool find_aliases(const struct stat& wanted, int hidden, fd_list& out, bool& room) {
+    refresh();
+    const socket like{wanted.st_ino, -1};
+    const auto [first, last] = std::equal_range(sockets_.begin(), sockets_.end(), like, by_inode);
+    for (auto s = first; s != last; ++s) {
+      if (s->number != hidden && is_still(*s)) room = out.push_back(s->number) && room;
+    }
+    return readable_;
+  }
+
+  bool find_entries(const fd_list& fds, epoll_entry_list& out) {
+    refresh();
+    bool room = true;
+    for (const int fd : fds) {
+      const epoll_entry like{.fd = fd};
+      const auto [first, last] = std::equal_range(entries_.begin(), entries_.end(), like, by_fd);
+      for (auto e = first; e != last; ++e) room = out.push_back(*e) && room;
+    }
+    return room;
+  }
+
+ private:
+  struct socket {
+    ino_t inode;
+    int number;
+  };
+  static bool by_inode(const socket& a, const socket& b) { return a.inode < b.inode; }
+  static bool by_fd(const epoll_entry& a, const epoll_entry& b) { return a.fd < b.fd; }
+
+  // The program may have closed it meanwhile, and opened something else.
+  static bool is_still(const socket& s) {
+    struct stat now;
+    return real->fstat(s.number, &now) == 0 && S_ISSOCK(now.st_mode) && now.st_ino == s.inode;
+  }
+
+  void refresh() {
+    constexpr duration lifetime = milliseconds(20);
+    if (clock_now() < valid_until_) return;
+    sockets_.clear();
+    entries_.clear();
+    readable_ = for_each_fd([&](int number) {
+      struct stat file;
+      if (real->fstat(number, &file) != 0) return;
+      if (S_ISSOCK(file.st_mode)) sockets_.push_back({file.st_ino, number});
+      if (!may_be_epoll_set(file)) return;
+      for_each_entry(number, [&](const epoll_entry& e) { entries_.push_back(e); });
+    });
+    std::sort(sockets_.begin(), sockets_.end(), by_inode);
+    std::stable_sort(entries_.begin(), entries_.end(), by_fd);
+    valid_until_ = clock_now() + lifetime;
+  }
+
+  std::vector<socket> sockets_;
+  std::vector<epoll_entry> entries_;
+  bool readable_ = false;
+  time_point valid_until_ = time_point::min();
+};
+
+namespace {
+
+open_files_batch* batch = nullptr;
+
 bool is_same_file_in(pid_t process, int fd) {
   const pid_t self = raw_getpid();
   return raw_syscall(SYS_kcmp, self, process, KCMP_FILE, fd, fd) == 0;
@@ -93,17 +178,30 @@ bool is_same_file_in(pid_t process, int fd) {
 
 }  // namespace
 
+open_files_batch::open_files_batch() { batch = this; }
+open_files_batch::~open_files_batch() { batch = nullptr; }
+
+open_files& open_files_batch::files() {
+  if (!files_) files_ = std::make_unique<open_files>();
+  return *files_;
+}
+
 bool find_aliases(int fd, int hidden, fd_list& out) {
   out.clear();
   struct stat wanted;
   if (real->fstat(fd, &wanted) != 0) return false;
   bool room = true;
-  const bool readable = for_each_fd([&](int number) {
-    struct stat other;
-    if (number == hidden || real->fstat(number, &other) != 0) return;
-    if (other.st_ino != wanted.st_ino || other.st_dev != wanted.st_dev) return;
-    room = out.push_back(number) && room;
-  });
+  bool readable = true;
+  if (batch != nullptr) {
+    readable = batch->files().find_aliases(wanted, hidden, out, room);
+  } else {
+    readable = for_each_fd([&](int number) {
+      struct stat other;
+      if (number == hidden || real->fstat(number, &other) != 0) return;
+      if (other.st_ino != wanted.st_ino || other.st_dev != wanted.st_dev) return;
+      room = out.push_back(number) && room;
+    });
+  }
   // Without /proc the program's own number is all that is known.
   if (!readable) return out.empty() && out.push_back(fd);
   return room && std::find(out.begin(), out.end(), fd) != out.end();
@@ -130,18 +228,13 @@ bool is_shared_with_relatives(int fd) {
 
 bool find_epoll_entries(const fd_list& fds, epoll_entry_list& out) {
   out.clear();
+  if (batch != nullptr) return batch->files().find_entries(fds, out);
   bool room = true;
   for_each_fd([&](int number) {
     struct stat file;
-    // An epoll set is an anonymous inode: a file of no type.
-    if (real->fstat(number, &file) != 0 || (file.st_mode & S_IFMT) != 0) return;
-    char path[40];
-    std::snprintf(path, sizeof path, "/proc/self/fdinfo/%d", number);
-    for_each_line(path, [&](std::string_view line) {
-      epoll_entry entry;
-      if (!parse_entry(line, entry)) return;
+    if (real->fstat(number, &file) != 0 || !may_be_epoll_set(file)) return;
+    for_each_entry(number, [&](const epoll_entry& entry) {
       if (std::find(fds.begin(), fds.end(), entry.fd) == fds.end()) return;
-      entry.set = number;
       room = out.push_back(entry) && room;
     });
   });

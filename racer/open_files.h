@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "shim/base/bounded_vector.h"
 
@@ -13,6 +14,26 @@ namespace happy {
 // many copies of a connecting socket keeps the original.
 inline constexpr std::size_t max_aliases = 16;
 using fd_list = bounded_vector<int, max_aliases>;
+
+class open_files;
+
+// While one lives, /proc is read once for all that is asked below: reading it costs as much as the process has
+// files, and a thousand sockets may be replaced together. What was read is believed for 20 ms.
+//
+// Context:  one at a time, with the engine's lock, which the hook of epoll_ctl() takes too; allocates when
+//           first asked.
+class open_files_batch {
+ public:
+  open_files_batch();
+  ~open_files_batch();
+  open_files_batch(const open_files_batch&) = delete;
+  open_files_batch& operator=(const open_files_batch&) = delete;
+
+  open_files& files();
+
+ private:
+  std::unique_ptr<open_files> files_;
+};
 
 // The numbers under which the file behind `fd` is open, `fd` among them, `hidden` (ours) left out.
 // False: there are too many, or /proc cannot be read although there is one.

@@ -9,6 +9,7 @@
 
 #include "racer/core.h"
 #include "racer/nonblocking_connect.h"
+#include "racer/open_files.h"
 #include "racer/progress.h"
 #include "resolver/clock.h"
 #include "shim/base/raw_syscall.h"
@@ -219,6 +220,7 @@ bool worker::turn(core& c) {
     list.calls = calls_.load(std::memory_order_acquire);
     service_lookups(c, now);
     bool busy = false;
+    const open_files_batch handed_over_together;
     c.races.for_each_used([&](pending_race& r) {
       list.deadline = std::min(list.deadline, tend(c, r, now));
       busy = busy || (r.used && is_watched(r));
