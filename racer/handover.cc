@@ -21,9 +21,12 @@ int close_on_exec_of(int fd) {
 
 // A registration follows the file, not the number: it has to be taken away while the number still shows
 // the old file. Left in place it would go on firing as long as anything holds that file, and could not be
-// removed any more.
-void unregister(const epoll_entry_list& entries) {
-  for (const epoll_entry& e : entries) real->epoll_ctl(e.set, EPOLL_CTL_DEL, e.fd, nullptr);
+// removed any more. What is not registered any more (see open_files_batch) leaves the list.
+void unregister(epoll_entry_list& entries) {
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    if (real->epoll_ctl(entries[i].set, EPOLL_CTL_DEL, entries[i].fd, nullptr) != 0)
+      entries.erase(i);
+  }
 }
 
 void register_again(const epoll_entry_list& entries) {
