@@ -28,6 +28,7 @@ enum class answer_kind : std::uint8_t {
   positive,
   no_data,         // NOERROR without records of the type
   name_error,      // NXDOMAIN
+  hollow,          // NOERROR with records, but none that leads to an address
   server_failure,  // SERVFAIL, REFUSED, NOTIMP
   odd,             // any other code, a reply that cannot be parsed
   not_sent,        // no descriptor or memory to ask with

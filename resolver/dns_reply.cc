@@ -199,10 +199,9 @@ class reply_reader {
     return true;
   }
 
-  // An alias that leads to no address is "no such name" to glibc, an empty answer is "no data".
   answer_kind judge() const {
     if (!answer_.addresses.empty() || !answer_.services.empty()) return answer_kind::positive;
-    return records_ == 0 ? answer_kind::no_data : answer_kind::name_error;
+    return records_ == 0 ? answer_kind::no_data : answer_kind::hollow;
   }
 
   bytes packet_;

@@ -16,6 +16,7 @@ const char* to_text(answer_kind kind) {
     case answer_kind::positive: return "positive";
     case answer_kind::no_data: return "no data";
     case answer_kind::name_error: return "no such name";
+    case answer_kind::hollow: return "records without an address";
     case answer_kind::server_failure: return "server failure";
     case answer_kind::odd: return "odd reply";
     case answer_kind::not_sent: return "not sent";

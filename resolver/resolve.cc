@@ -93,25 +93,35 @@ void append_addresses(std::vector<candidate>& list, const answer* a) {
   }
 }
 
-// What glibc says when every answer is negative; nullopt where it takes glibc to know.
-std::optional<int> negative_code(const resolution& state, const name_plan& plan) {
-  bool any[7] = {};
-  int kinds = 0;
+// The kinds of the answers, as bits; what has not been answered has timed out.
+unsigned kinds_of_answers(const resolution& state) {
+  unsigned kinds = 0;
   for (const record_type type : {record_type::aaaa, record_type::a}) {
     if (!state.asked(family_of(type))) continue;
     const answer* a = state.answered(type);
-    bool& seen = any[static_cast<int>(a == nullptr ? answer_kind::timed_out : a->kind)];
-    if (!seen) ++kinds;
-    seen = true;
+    kinds |= 1u << static_cast<unsigned>(a == nullptr ? answer_kind::timed_out : a->kind);
   }
-  if (any[static_cast<int>(answer_kind::not_sent)]) return std::nullopt;
-  const bool timed_out = any[static_cast<int>(answer_kind::timed_out)];
-  if (timed_out && plan.nothing_after_dns) return EAI_AGAIN;  // asking again would double the wait
-  if (kinds != 1 || !plan.negative_is_final()) return std::nullopt;
-  if (any[static_cast<int>(answer_kind::odd)]) return std::nullopt;
-  if (any[static_cast<int>(answer_kind::name_error)]) return EAI_NONAME;
-  if (any[static_cast<int>(answer_kind::no_data)]) return EAI_NODATA;
-  return EAI_AGAIN;
+  return kinds;
+}
+
+constexpr unsigned bit(answer_kind kind) { return 1u << static_cast<unsigned>(kind); }
+
+// What glibc says when every answer is negative; nullopt where it takes glibc to know. `by_old_function`:
+// it asks by gethostbyname2() within.
+std::optional<int> negative_code(const resolution& state, const name_plan& plan,
+                                 bool by_old_function) {
+  const unsigned kinds = kinds_of_answers(state);
+  if ((kinds & bit(answer_kind::not_sent)) != 0) return std::nullopt;
+  if ((kinds & bit(answer_kind::timed_out)) != 0 && plan.nothing_after_dns)
+    return EAI_AGAIN;  // asking again would double the wait
+  if (!plan.negative_is_final()) return std::nullopt;
+  if (kinds == bit(answer_kind::no_data)) return EAI_NODATA;
+  if (kinds == bit(answer_kind::server_failure)) return EAI_AGAIN;
+  if (kinds == bit(answer_kind::hollow) && by_old_function) return EAI_NODATA;
+  constexpr unsigned no_name =
+      bit(answer_kind::no_data) | bit(answer_kind::name_error) | bit(answer_kind::hollow);
+  if ((kinds & ~no_name) == 0) return EAI_NONAME;
+  return std::nullopt;
 }
 
 std::string canonical_name(const resolution& state, const name_plan& plan) {
@@ -202,7 +212,8 @@ std::optional<std::variant<declined, resolved>> name_resolution::turn(time_point
 std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   const resolution& state = lookup_->state();
   if (!state.any_positive()) {
-    const std::optional<int> code = negative_code(state, plan_);
+    const std::optional<int> code =
+        negative_code(state, plan_, !state.asked(family::ipv6) && (flags_ & AI_CANONNAME) == 0);
     if (!code) return decline(id_, node_.c_str(), "negative answer not final");
     return resolved{.code = *code};
   }
@@ -267,8 +278,10 @@ bool add_late_answers(intent& meant, const resolution& state) {
   if (meant.unconfirmed && !mentions(state, meant.candidates.front().destination)) return false;
   meant.unconfirmed = false;
   const std::size_t before = meant.candidates.size();
-  if (meant.ipv6) append_addresses(meant.candidates, state.answered(record_type::aaaa));
+  // glibc sorts a list in which IPv4 addresses come first; where its rules see no difference (an IPv4
+  // address in IPv6's clothes) they stay there.
   if (meant.ipv4) append_addresses(meant.candidates, state.answered(record_type::a));
+  if (meant.ipv6) append_addresses(meant.candidates, state.answered(record_type::aaaa));
   if (meant.candidates.size() == before) return false;
   put_in_order(meant.candidates, before);
   trace_order(meant.id, meant.candidates);

@@ -11,7 +11,8 @@ at any time:
 
 Records are text: addresses for A and AAAA, a name for CNAME, NS and PTR, "priority weight port target" for SRV, text
 for TXT, hexadecimal RDATA for every other type (HTTPS and SVCB too). A name's own CNAME answers all its types, followed
-by the target's records. Actions: drop, drop_udp, truncate, servfail, nxdomain, refused, nodata, close (TCP), garbage.
+by the target's records. Actions: drop, drop_udp, truncate, formerr, servfail, nxdomain, notimp, refused, nodata,
+close (TCP), garbage.
 A name not in the zone gets NXDOMAIN, a type not there NODATA.
 
 Each query is reported on stdout as one JSON line when it comes in.
@@ -29,8 +30,9 @@ import time
 
 TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "TXT": 16, "AAAA": 28, "SRV": 33, "SVCB": 64, "HTTPS": 65}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
-SERVFAIL, NXDOMAIN, REFUSED = 2, 3, 5
-RCODE_OF_ACTION = {"servfail": SERVFAIL, "nxdomain": NXDOMAIN, "refused": REFUSED}
+FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED = 1, 2, 3, 4, 5
+RCODE_OF_ACTION = {"formerr": FORMERR, "servfail": SERVFAIL, "nxdomain": NXDOMAIN, "notimp": NOTIMP,
+                   "refused": REFUSED}
 MAX_CNAMES = 8  # more than any test chains; a loop ends here
 DEFAULT_TTL = 60
 
@@ -68,7 +70,7 @@ def parse_question(query):
     while query[at]:
         if query[at] > 63:
             raise ValueError("compressed question")
-        labels.append(query[at + 1 : at + 1 + query[at]].decode("ascii").lower())
+        labels.append(query[at + 1 : at + 1 + query[at]].decode("latin-1").lower())
         at += 1 + query[at]
     number = struct.unpack_from("!H", query, at + 1)[0]
     return ".".join(labels), TYPE_NAMES.get(number, f"TYPE{number}"), query[12 : at + 5]

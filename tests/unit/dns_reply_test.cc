@@ -54,11 +54,11 @@ TEST_CASE("dns_reply: an alias that is no host name is followed but not shown", 
   CHECK(a.canonical_name == "b.example.com");
 }
 
-TEST_CASE("dns_reply: an alias to nothing is no such name, an empty answer no data",
+TEST_CASE("dns_reply: an alias to nothing is hollow, an empty answer no data",
           "[dns_reply][ANSWER-5]") {
   CHECK(read_reply(record_type::a, reply().bytes()).kind == answer_kind::no_data);
   CHECK(read_reply(record_type::a, reply().alias_record(name, "b.example").bytes()).kind ==
-        answer_kind::name_error);
+        answer_kind::hollow);
 }
 
 TEST_CASE("dns_reply: the response code decides first", "[dns_reply][ANSWER-5]") {
