@@ -32,6 +32,11 @@ bool bind_like(const original_socket& original, int fd) {
   return real->bind(fd, local.get(), local.length) == 0;
 }
 
+bool read_info(int fd, tcp_info& info) {
+  socklen_t length = sizeof info;
+  return real->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0;
+}
+
 started_attempt refused(int error) {
   return {.socket = {}, .error = error, .reached_network = false};
 }
@@ -58,11 +63,14 @@ started_attempt start_attempt(const original_socket& original, const endpoint& t
           .reached_network = error == 0 || error == EINPROGRESS};
 }
 
+bool has_ended(const guarded_socket& socket) {
+  tcp_info info{};
+  return socket.is_ours() && read_info(socket.get(), info) && info.tcpi_state == TCP_CLOSE;
+}
+
 bool is_connecting(int fd) {
   tcp_info info{};
-  socklen_t length = sizeof info;
-  return real->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
-         is_handshake(info.tcpi_state);
+  return read_info(fd, info) && is_handshake(info.tcpi_state);
 }
 
 attempt_report examine_attempt(const guarded_socket& socket) {
@@ -73,10 +81,7 @@ attempt_report examine_attempt(const guarded_socket& socket) {
     return {attempt_state::failed, errno};
   }
   tcp_info info{};
-  length = sizeof info;
-  if (real->getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) {
-    return {attempt_state::failed, errno};
-  }
+  if (!read_info(socket.get(), info)) return {attempt_state::failed, errno};
   if (is_handshake(info.tcpi_state)) {
     return {error != 0 ? attempt_state::troubled : attempt_state::pending, error};
   }

@@ -48,6 +48,9 @@ struct attempt_report {
 // that is still connecting. A socket that the program has closed has failed with EBADF.
 attempt_report examine_attempt(const guarded_socket& socket);
 
+// Whether its handshake has failed: the error is still there to be read. False if the program has closed it.
+bool has_ended(const guarded_socket& socket);
+
 // Whether a TCP state (tcpi_state) is one of the handshake.
 constexpr bool is_handshake(std::uint8_t state) {
   return state == TCP_SYN_SENT || state == TCP_SYN_RECV;

@@ -10,6 +10,7 @@
 #include "racer/hinted.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
+#include "racer/veiled_connect.h"
 #include "resolver/clock.h"
 #include "shim/base/raw_syscall.h"
 
@@ -178,6 +179,10 @@ happy_step connect_begin(core& c, happy_connect& call) {
   }
   call.record = r->index;
   call.generation = r->generation;
+  if (r->non_blocking && lacks_addresses(c, *r, now)) {
+    const happy_step veiled = start_veiled(c, *r, call, now);
+    if (veiled != HAPPY_STEP_PASS) return veiled;
+  }
   return start(c, *r, call, now);
 }
 

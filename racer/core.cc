@@ -20,7 +20,9 @@ void service_lookups(core& c, time_point now) {
   for (const std::unique_ptr<lookup>& l : c.open_lookups) {
     if (!l->service(now)) continue;
     intent* meant = c.intents.by_id(l->id());
-    if (meant != nullptr && add_late_answers(*meant, l->state())) mark_addresses(c, *meant);
+    if (meant == nullptr || !add_late_answers(*meant, l->state())) continue;
+    meant->outgrown = meant->partial;
+    mark_addresses(c, *meant);
   }
   std::erase_if(c.open_lookups, [&](const auto& l) { return is_over(c, *l, now); });
 }

@@ -100,6 +100,7 @@ void deliver(core& c, pending_race& r) {
                                      r.winner_socket.get(), r.winner.address.family);
   if (!alike || !hand_over(r)) return abandon(c, r, "the fd cannot be replaced");
   real->shutdown(r.original.fd, SHUT_RDWR);
+  r.veiled = 0;
   drop_lookup(c, r.lookup);
   abandon(c, r, "handed over");
 }
@@ -110,9 +111,9 @@ void activate(core& c, pending_race& r, time_point now) {
   r.active = true;
 }
 
-// HAPPY_FORCE=swap: the outcome of the hidden attempt is the program's, a failure too. The failed socket
+// Where a hidden attempt stands for the program's own, its failure is the program's too: the failed socket
 // itself is handed over, its error unread.
-bool is_settled_swap(const pending_race& r) { return r.swap && r.lost && r.winner_socket.valid(); }
+bool has_failure_to_show(const pending_race& r) { return r.lost && r.winner_socket.valid(); }
 
 happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error) {
   end_race(c, r);
@@ -270,7 +271,7 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
   refresh_plan(c, r, now);
   const time_point next = r.won || r.lost ? never : advance(c, r, now);
   if (!r.used) return never;
-  if (r.won || is_settled_swap(r)) {
+  if (r.won || has_failure_to_show(r)) {
     deliver(c, r);
     return never;
   }

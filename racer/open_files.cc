@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "resolver/clock.h"
+#include "resolver/hidden_fd.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/base/unique_fd.h"
@@ -30,10 +31,18 @@ struct directory_entry {
   char name[1];
 };
 
+// The program may be about to give the lowest free number to a file of its own.
+unique_fd open_hidden(const char* path, int flags) {
+  const int fd = real->open(path, flags | O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return unique_fd();
+  result<unique_fd> moved = hide(unique_fd(fd));
+  return moved.ok() ? std::move(moved.value()) : unique_fd();
+}
+
 // Calls `visit(number)` for each open descriptor; false if /proc cannot be read.
 template <typename Function>
 bool for_each_fd(Function&& visit) {
-  const unique_fd folder(real->open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const unique_fd folder = open_hidden("/proc/self/fd", O_DIRECTORY);
   if (!folder.valid()) return false;
   alignas(directory_entry) char buffer[4096];
   for (;;) {
@@ -68,7 +77,7 @@ bool parse_entry(std::string_view line, epoll_entry& out) {
 // Feeds the lines of a file of /proc to `visit`; the longest line there is far below the buffer.
 template <typename Function>
 bool for_each_line(const char* path, Function&& visit) {
-  const unique_fd file(real->open(path, O_RDONLY | O_CLOEXEC));
+  const unique_fd file = open_hidden(path, 0);
   if (!file.valid()) return false;
   char buffer[4096];
   std::size_t kept = 0;
@@ -207,12 +216,14 @@ bool find_aliases(int fd, int hidden, fd_list& out) {
   return room && std::find(out.begin(), out.end(), fd) != out.end();
 }
 
-bool is_shared_with_relatives(int fd) {
+bool is_shared_with_relatives(int fd, pid_t thread) {
   const auto parent = static_cast<pid_t>(raw_syscall(SYS_getppid));
   if (parent > 0 && is_same_file_in(parent, fd)) return true;
   bool shared = false;
-  const unique_fd file(real->open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
-  char text[1024];  // the first hundred children of this thread
+  char path[48];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/children", thread);
+  const unique_fd file = open_hidden(path, 0);
+  char text[1024];  // the first hundred children of the thread
   const ssize_t size = file.valid() ? real->read(file.get(), text, sizeof text - 1) : -1;
   if (size <= 0) return false;
   text[size] = 0;

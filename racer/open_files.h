@@ -41,9 +41,9 @@ class open_files_batch {
 // Context:  reads /proc/self/fd, one fstat() per open file; does not block.
 bool find_aliases(int fd, int hidden, fd_list& out);
 
-// True if the parent or a child of this process has the same file behind the same number: a socket that
-// was inherited, or that a child was made to use. What they have cannot be replaced from here.
-bool is_shared_with_relatives(int fd);
+// True if the parent, or a child that `thread` has made, has the same file behind the same number: a socket
+// that was inherited, or that a child was made to use. What they have cannot be replaced from here.
+bool is_shared_with_relatives(int fd, pid_t thread);
 
 // One entry of an epoll set.
 struct epoll_entry {

@@ -18,6 +18,7 @@ void reset(pending_race& r) {
   r.swap = false;
   r.non_blocking = r.clocked = false;
   r.sockets.clear();
+  r.veiled = 0;
   r.forgotten_at = never;
   r.known.candidates.clear();
   r.failures.clear();

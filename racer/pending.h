@@ -67,6 +67,7 @@ struct pending_race {
   bool clocked =
       false;  // the delay is watched by the program's own waiting calls, not by the worker
   bounded_vector<program_socket, max_program_sockets> sockets;
+  std::uint64_t veiled = 0;  // cookie of the one that shows nothing (veiled_connect.h); 0: none
   time_point forgotten_at = never;  // the program has closed them all; its next may come until then
 
   // The hidden side.
@@ -79,9 +80,9 @@ struct pending_race {
   bool won = false;
   bool lost = false;
   time_point won_at{};
-  bool handed_over = false;  // the winner is behind the program's fd already
-  bool published = false;    // the caller has been told; a won race's original is shut down
-  guarded_socket winner_socket;
+  bool handed_over = false;      // the winner is behind the program's fd already
+  bool published = false;        // the caller has been told; a won race's original is shut down
+  guarded_socket winner_socket;  // of a lost race: the failed one that the program is shown
   endpoint winner{};
 };
 

@@ -9,6 +9,7 @@
 #include "racer/handover.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/race_trace.h"
+#include "racer/veiled_connect.h"
 #include "resolver/address_scope.h"
 #include "resolver/source_address.h"
 
@@ -49,6 +50,15 @@ void fail_hidden(pending_race& r, const endpoint& where, int error, bool reached
       {.what = race_event::kind::failed, .where = where, .reached_network = reached_network}, now);
   // The address that the program named has failed: its own attempt, which goes nowhere, must not wait on.
   if (r.swap) r.machine.handle({.what = race_event::kind::failed, .where = r.named}, now);
+}
+
+// The attempt that stood for the program's own has failed. Its error can be read once, by the program.
+void keep_for_program(pending_race& r, hidden_attempt& a, time_point now) {
+  const endpoint where = a.where;
+  r.winner = where;
+  r.winner_socket = std::move(a.socket);
+  r.attempts.erase(r.attempts.begin() + (&a - r.attempts.data()));
+  fail_hidden(r, where, 0, true, now);
 }
 
 void start_hidden(pending_race& r, const endpoint& where, time_point now) {
@@ -106,7 +116,8 @@ bool adopt_original(pending_race& r) {
   result<guarded_socket> held =
       guarded_socket::adopt(real->fcntl(r.fd, F_DUPFD_CLOEXEC, first_hidden_fd));
   if (!held.ok() || held.value().cookie() != r.cookie) return false;
-  if (has_uncopyable_options(held.value().get(), r.original.socket_family)) return false;
+  const bool judged = r.cookie == r.veiled;  // the filter is ours
+  if (!judged && has_uncopyable_options(held.value().get(), r.original.socket_family)) return false;
   r.original.fd = held.value().get();
   r.original_dup = std::move(held.value());
   return true;
@@ -141,6 +152,7 @@ void report_attempt(pending_race& r, int fd, time_point now) {
                               [&](const hidden_attempt& x) { return x.socket.get() == fd; });
   if (a == r.attempts.end()) return;
   const endpoint where = a->where;
+  if (stands_for_own(r, where) && has_ended(a->socket)) return keep_for_program(r, *a, now);
   const attempt_report report = examine_attempt(a->socket);
   switch (report.state) {
     case attempt_state::pending: return;
@@ -235,6 +247,7 @@ void quiesce(core& c, bool network_changes) {
 void abandon(core& c, pending_race& r, const char* why) {
   if (r.active || r.armed) trace_abandon(r, why);
   close_attempts(r, nullptr);
+  lift_veil(r);
   end_race(c, r);
 }
 

@@ -46,6 +46,8 @@ struct intent {
   time_point made{};
   bool ipv4 = true;  // families the program asked for
   bool ipv6 = true;
+  bool partial = false;      // the program got its list before every answer was there,
+  bool outgrown = false;     // and the rest has brought addresses that are not in it
   bool unconfirmed = false;  // a hint: answers count only once they contain the first candidate
   std::vector<candidate> candidates;  // in the order of SORT-1
   // The failed race's errors: served to `failed_thread`, until `failures_until`.

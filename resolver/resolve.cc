@@ -227,7 +227,8 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   out.list = build_addrinfo_list(addresses, form_,
                                  (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) out.code = EAI_MEMORY;
-  if (!state.all_answered()) out.open = std::move(lookup_);
+  out.meant.partial = !state.all_answered();
+  if (out.meant.partial) out.open = std::move(lookup_);
   return out;
 }
 

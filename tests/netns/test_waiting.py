@@ -8,17 +8,22 @@ import pivot
 from cases import REGISTRY, Case, check, families, report, victim
 
 PORT = 25  # speaks first
-STYLES = ("poll-out", "poll-in", "poll-all", "ppoll", "select", "select-in", "pselect",
+STYLES = ("poll-out", "poll-in", "poll-all", "ppoll", "poll-chk", "ppoll-chk", "select", "select-in", "pselect",
           "epoll-level", "epoll-in", "epoll-edge", "epoll-oneshot", "epoll-exclusive", "epoll-level-before",
           "epoll-edge-before", "epoll-oneshot-before", "epoll-two", "epoll-nested", "epoll-modified", "dup-before-poll",
-          "dup-before-epoll", "dup-during-poll", "dup-during-late-poll", "dup-during-epoll", "sigio", "sigio-info")
-# fault -> (what bare is compared at: the address that wins, or the same name, most ms until the event)
+          "dup-before-epoll", "dup-during-poll", "dup-during-late-poll", "dup-during-epoll", "epoll-pwait", "epoll-pwait2", "sigio", "sigio-info")
+LIVE4 = ["198.51.100.120"]
+# faults -> (addresses at which bare is compared: the one that wins, or those of the fault; most ms until the event)
 FAULTS = {
-    "v6-drop": ("live4", 600),
-    "first-address-dead": ("live4", 1150),
-    "v6-reset": (None, None),
-    "all-dead": (None, None),
+    ("v6-drop",): (LIVE4, 600),
+    ("first-address-dead",): (LIVE4, 1150),
+    ("v6-reset",): (None, None),
+    ("all-dead",): (None, None),
+    # The program is handed IPv6 alone, which fails at once: IPv4 must win unseen. Or nothing can.
+    ("v6-reset", "a-late=300"): (LIVE4, 700),
+    ("all-reset", "a-late=300"): (None, None),
 }
+NO_SERVER = (("all-dead",), ("all-reset", "a-late=300"))
 ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # a dead address takes 3 s
 AT_ONCE = 7  # programs at a time: their times are compared
 
@@ -30,10 +35,11 @@ def first_outcome(run):
     return re.sub(r"\b5\b", "4", line) if line.endswith("so_error 0") else line
 
 
-def styles(network, threads, fault):
+def styles(network, threads, faults):
     """Every way of waiting, bare and with libhappy."""
-    alone, limit_ms = FAULTS[fault]
-    reference = network.host("bare", addresses=["198.51.100.120"] if alone else None)
+    alone, limit_ms = FAULTS[faults]
+    fault, served = ", ".join(faults), faults not in NO_SERVER
+    reference = network.host("bare", addresses=alone)
     failures = []
     for begin in range(0, len(STYLES), AT_ONCE):
         started = []
@@ -51,9 +57,9 @@ def styles(network, threads, fault):
                 troubles.append(f"saw {seen!r}, the kernel shows {wanted!r}")
             if limit_ms and took_ms > limit_ms:
                 troubles.append(f"took {took_ms:.0f} ms")
-            if fault != "all-dead" and happy.status != 0:
+            if served and happy.status != 0:
                 troubles.append(f"status {happy.status} ({happy.output!r})")
-            if not families(network.accepts(host)) and fault != "all-dead":
+            if served and not families(network.accepts(host)):
                 troubles.append("no connection")
             pivot.tell(f"waiting, {'one thread' if threads == 1 else 'two threads'}", style, fault,
                        f"{seen}{f', {took_ms:.0f} ms' if limit_ms else ''}{' WRONG' if troubles else ''}")
@@ -62,7 +68,33 @@ def styles(network, threads, fault):
     check(not failures, "; ".join(failures))
 
 
-for name in FAULTS:
+NODE = """
+const s = require('net').connect(25, process.argv[1]);
+for (const e of ['connect', 'ready', 'timeout', 'end']) s.on(e, () => console.log(e, s.remoteFamily));
+s.on('error', e => console.log(e.code, e.syscall));
+s.on('close', failed => console.log('close', failed));
+s.on('data', d => { console.log(String(d).slice(0, 3)); s.destroy(); });
+"""
+
+
+def node(network, faults):
+    """libuv, by epoll and by io_uring: the events that a program sees."""
+    reference, failures = network.host("bare", addresses=FAULTS[faults][0]), []
+    for ring in ("0", "1"):
+        host = network.host(f"ring{ring}")
+        bare, happy = (program.wait(20) for program in [network.start(
+            ["node", "--no-network-family-autoselection", "-e", NODE, name.name], happy=name is host,
+            environment={"UV_USE_IO_URING": ring}) for name in (reference, host)])
+        equal = (bare.status, bare.output) == (happy.status, happy.output)
+        pivot.tell("waiting, node", f"UV_USE_IO_URING={ring}", ", ".join(faults),
+                   f"{' '.join(happy.output.split())}{'' if equal else ' WRONG'}")
+        if not equal:
+            failures.append(f"io_uring {ring}: {happy.output!r}, bare {bare.output!r}")
+    check(not failures, "; ".join(failures))
+
+
+for names in FAULTS:
+    label = "+".join(names).replace("=", "-")
     for number in (1, 2):
-        REGISTRY[f"waiting_styles.{name}.{number}"] = Case(styles, (name,), (number, name), seconds=60,
-                                                           lab_options=ONE_RETRY)
+        REGISTRY[f"waiting_styles.{label}.{number}"] = Case(styles, names, (number, names), seconds=60, lab_options=ONE_RETRY)
+    REGISTRY[f"waiting_node.{label}"] = Case(node, names, (names,), lab_options=ONE_RETRY)

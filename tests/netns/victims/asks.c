@@ -77,8 +77,8 @@ static void ask_repeatedly(void) {
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
-  info = look_up(argv[2], argv[3]);
   struct footprint before = footprint();
+  info = look_up(argv[2], argv[3]);
   fd = socket(info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info->ai_protocol);
   printf("first %s\n", again());
   if (!strcmp(argv[1], "all")) ask_all();

@@ -33,17 +33,16 @@ static void drop(const char* how, int own) {
 int main(int argc, char** argv) {
   if (argc != 6) return 2;
   if (atoi(argv[3]) > 1) start_idle_thread();
-  const struct addrinfo* info = look_up(argv[4], argv[5]);
   int pair[2], bytes = 0;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair)) return 2;
   struct footprint before = footprint();
+  const struct addrinfo* info = look_up(argv[4], argv[5]);
   fd = socket(info->ai_family, info->ai_socktype | SOCK_NONBLOCK, info->ai_protocol);
   if (!connect(fd, info->ai_addr, info->ai_addrlen) || errno != EINPROGRESS) return 2;
   wait_ms(atoi(argv[2]));
   drop(argv[1], pair[0]);
   printf("at_dropped %.1f\n", now_ms());
-  wait_ms(20);  // the worker may look into /proc at this very moment
-  if (fcntl(fd, F_GETFD) < 0) dup2(pair[0], fd);
+  dup2(pair[0], fd);
   wait_ms(WATCH_MS);
   char byte;
   while (recv(fd, &byte, 1, MSG_DONTWAIT) > 0) ++bytes;

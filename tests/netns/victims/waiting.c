@@ -11,6 +11,10 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
+// What a program that was compiled with _FORTIFY_SOURCE calls.
+int __poll_chk(struct pollfd*, nfds_t, int, size_t);
+int __ppoll_chk(struct pollfd*, nfds_t, const struct timespec*, const sigset_t*, size_t);
+
 #define PATIENCE_MS 9000
 #define DATA 0x1122334455667788ULL
 
@@ -37,7 +41,10 @@ static int watched(void) { return other >= 0 ? other : fd; }
 static void wait_poll(short events) {
   struct pollfd p = {watched(), events, 0};
   struct timespec limit = {PATIENCE_MS / 1000, 0};
-  int n = is("ppoll") ? ppoll(&p, 1, &limit, NULL) : poll(&p, 1, PATIENCE_MS);
+  int n = is("ppoll")       ? ppoll(&p, 1, &limit, NULL)
+          : is("ppoll-chk") ? __ppoll_chk(&p, 1, &limit, NULL, sizeof p)
+          : is("poll-chk")  ? __poll_chk(&p, 1, PATIENCE_MS, sizeof p)
+                            : poll(&p, 1, PATIENCE_MS);
   note(n < 0 ? "error" : n == 0 ? "nothing" : "%x", (unsigned)p.revents);
 }
 
@@ -89,11 +96,18 @@ static void register_fd(void) {
   if (outer >= 0) add(outer, set, EPOLLIN);
 }
 
+static int wait_once(int which, struct epoll_event* event) {
+  struct timespec limit = {PATIENCE_MS / 1000, 0};
+  if (is("epoll-pwait")) return epoll_pwait(which, event, 1, PATIENCE_MS, NULL);
+  if (is("epoll-pwait2")) return epoll_pwait2(which, event, 1, &limit, NULL);
+  return epoll_wait(which, event, 1, PATIENCE_MS);
+}
+
 static void wait_set(int which) {
   struct epoll_event event = {0};
-  int limit = PATIENCE_MS, n;
+  int n;
   do {
-    n = epoll_wait(which, &event, 1, limit);
+    n = wait_once(which, &event);
   } while (n < 0 && errno == EINTR);
   if (n != 1) return note("nothing%d", (unsigned)n);
   if (which == outer) {
@@ -184,8 +198,8 @@ static void wait_for_outcome(void) {
   if (begins("dup-during")) sleep_ms(is("dup-during-late-poll") ? 400 : 100), other = dup(fd);
   if (begins("epoll") && set < 0) register_fd();
   if (is("dup-before-epoll") || is("dup-during-epoll")) register_fd();
-  if (is("poll-out") || is("ppoll") || is("dup-before-poll") || is("dup-during-poll") ||
-      is("dup-during-late-poll"))
+  if (is("poll-out") || is("ppoll") || is("poll-chk") || is("ppoll-chk") || is("dup-before-poll") ||
+      is("dup-during-poll") || is("dup-during-late-poll"))
     wait_poll(POLLOUT);
   else if (is("poll-in"))
     wait_poll(POLLIN);

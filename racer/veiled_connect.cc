@@ -1,0 +1,143 @@
+#include "racer/veiled_connect.h"
+
+#include <linux/filter.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "racer/connect_call.h"
+#include "racer/handover.h"
+#include "racer/progress.h"
+
+namespace happy {
+namespace {
+
+bool drop_what_arrives(int fd) {
+  sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+  const sock_fprog program{.len = 1, .filter = nothing};
+  return real->setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
+}
+
+void take_what_arrives(int fd) {
+  const int unused = 0;
+  real->setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof unused);
+}
+
+// A packet to the loopback would leave by another interface.
+bool is_tied_to_interface(int fd, family f) {
+  char device[IFNAMSIZ];
+  socklen_t length = sizeof device;
+  if (real->getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, &length) != 0 || length > 0)
+    return true;
+  int index = 0;
+  if (f == family::ipv4)
+    read_socket(fd, IPPROTO_IP, IP_UNICAST_IF, index);
+  else
+    read_socket(fd, IPPROTO_IPV6, IPV6_UNICAST_IF, index);
+  return index != 0;
+}
+
+std::uint16_t local_port(int fd) {
+  socket_address local;
+  local.length = sizeof local.storage;
+  endpoint where;
+  if (real->getsockname(fd, local.get(), &local.length) != 0 ||
+      !from_sockaddr(local.get(), local.length, where)) {
+    return 0;
+  }
+  return where.port;
+}
+
+// The wildcard address, so that the socket keeps the choice of its source address.
+std::uint16_t take_port(int fd, family f) {
+  address any{};
+  any.family = f;
+  const socket_address local = to_sockaddr({any, 0});
+  real->bind(fd, local.get(), local.length);  // it may have a port already
+  return local_port(fd);
+}
+
+constexpr address ipv4_loopback = make_ipv4(127, 0, 0, 1);
+
+// A host without IPv6 has no ::1; its IPv6 sockets know the other one.
+std::array<address, 2> loopbacks(family f) {
+  if (f == family::ipv4) return {ipv4_loopback, ipv4_loopback};
+  return {from_in6_addr(in6addr_loopback), mapped(ipv4_loopback)};
+}
+
+bool connect_to_itself(int fd, family f) {
+  if (!drop_what_arrives(fd)) return false;
+  const std::uint16_t port = take_port(fd, f);
+  for (const address& loopback : loopbacks(f)) {
+    const socket_address itself = to_sockaddr({loopback, port});
+    if (port != 0 && real->connect(fd, itself.get(), itself.length) != 0 && errno == EINPROGRESS)
+      return true;
+  }
+  take_what_arrives(fd);
+  return false;
+}
+
+void connect_to_nothing(int fd) {
+  const sockaddr nothing{.sa_family = AF_UNSPEC, .sa_data = {}};
+  real->connect(fd, &nothing, sizeof nothing);
+  int error = 0;
+  read_socket(fd, SOL_SOCKET, SO_ERROR, error);  // the end of the handshake with itself
+}
+
+// The handshake with itself is given up: an error that the program sees, where the kernel would have
+// refused connect() at once.
+void show_some_failure(int fd, family f) {
+  if (connect_to_itself(fd, f)) real->shutdown(fd, SHUT_RDWR);
+}
+
+// The hidden attempt could not even be made, for a reason of our own.
+bool is_without_attempt(const pending_race& r) { return r.attempts.empty() && r.failures.empty(); }
+
+}  // namespace
+
+bool lacks_addresses(core& c, const pending_race& r, time_point now) {
+  const intent* meant = c.intents.by_id(r.known.id);
+  if (meant == nullptr || !meant->partial) return false;
+  return meant->outgrown || lookup_is_open(c, r.lookup, now);
+}
+
+happy_step start_veiled(core& c, pending_race& r, happy_connect& call, time_point now) {
+  const family f = r.original.socket_family;
+  if (r.original.bound || is_tied_to_interface(r.fd, f)) return HAPPY_STEP_PASS;
+  if (!adopt_original(r) || !can_hand_over(r) || !connect_to_itself(r.fd, f)) {
+    r.original_dup.reset();
+    return HAPPY_STEP_PASS;
+  }
+  r.veiled = r.cookie;
+  r.active = true;
+  r.sockets.push_back({r.fd, r.cookie, r.named});
+  trace_race_endpoint("veiled", r, r.named);
+  refresh_plan(c, r, now);
+  advance(c, r, now);
+  const bool races = !is_without_attempt(r) && hand_to_worker(c, r, call, now);
+  if (r.used && !races) abandon(c, r, "no hidden attempt can be made");
+  return give(call, -1, EINPROGRESS);
+}
+
+bool stands_for_own(const pending_race& r, const endpoint& where) {
+  if (!r.non_blocking) return false;
+  return r.swap || (r.veiled != 0 && where == r.named);
+}
+
+void lift_veil(const pending_race& r) {
+  if (r.veiled == 0) return;
+  const auto s = std::find_if(r.sockets.begin(), r.sockets.end(),
+                              [&](const program_socket& x) { return x.cookie == r.veiled; });
+  if (s == r.sockets.end() || socket_cookie(s->fd) != r.veiled || !is_connecting(s->fd)) return;
+  errno_saver keep;
+  connect_to_nothing(s->fd);
+  take_what_arrives(s->fd);
+  const socket_address named = to_sockaddr(s->where);
+  const int result = real->connect(s->fd, named.get(), named.length);
+  if (result != 0 && errno != EINPROGRESS) show_some_failure(s->fd, r.original.socket_family);
+}
+
+}  // namespace happy
