@@ -94,8 +94,14 @@ common := -I. -fPIC -fvisibility=hidden -fno-plt -pthread $(warnings) $(CPPFLAGS
 # The shim runs in every process: nothing that would need libstdc++ or a lock, and no TLS that is
 # allocated late. Cancellation unwinds through a hook that blocks, hence the tables (x86-64's default,
 # not every architecture's). Fortified headers would define inline the very functions that it hooks.
-flags_shim     := -fasynchronous-unwind-tables -ftls-model=initial-exec -U_FORTIFY_SOURCE
+# In string.c a loop that is memcpy() must not become a call of it.
+flags_shim = -fasynchronous-unwind-tables -ftls-model=initial-exec -U_FORTIFY_SOURCE $(if $(filter \
+             shim/string.c,$1),-ffreestanding -fno-tree-loop-distribute-patterns)
 cxx_shim       := -fno-exceptions -fno-rtti -fno-threadsafe-statics
+
+# Without what a C program's start files would bring: they import and run code for nothing that is here.
+# A library without them has no way to undo its fork handlers, so it stays for as long as the process.
+shim_link := -nostartfiles -Wl,-z,nodelete -Wl,-z,noseparate-code
 
 hardened := -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,-z,noexecstack -Wl,--hash-style=gnu -Wl,--as-needed
 
@@ -135,7 +141,7 @@ unit-tests: $(out)/unit-tests ## The unit tests, not run
 # The C driver, so that libstdc++ cannot become NEEDED: a leftover reference to it is a link error.
 $(out)/libhappy.so: $(shim_objects) shim/libhappy.map
 	$(call say,LINK,$@)
-	$(quiet)$(CC) -shared -o $@ $(shim_objects) -static-libgcc -pthread $(sanitize) $(hardened) \
+	$(quiet)$(CC) -shared -o $@ $(shim_objects) -static-libgcc -pthread $(sanitize) $(hardened) $(shim_link) \
 	  -Wl,--version-script=shim/libhappy.map -Wl,-soname,libhappy.so $(LDFLAGS)
 
 # Everything but libc is inside and hidden: a program's own c-ares or older libstdc++ cannot clash.
@@ -209,7 +215,7 @@ build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o $(fuzz_common)
 	$(call say,LINK,$@)
 	$(quiet)$(fuzz_clang) $(fuzz_flags) -fsanitize=fuzzer -o $@ $^ $(cares)
 
-all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(hardened) $(cares) $(LDFLAGS)
+all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(hardened) $(shim_link) $(cares) $(LDFLAGS)
 
 # Changes only when a flag does, and everything compiled depends on it.
 $(sort $(out)/flags build/flags): Makefile FORCE

@@ -75,7 +75,8 @@ std::int32_t parse_number(const char* text) {
 std::uint32_t parse_words(const char* text) {
   std::uint32_t bits = 0;
   for (;;) {
-    const std::size_t length = std::strcspn(text, ",");
+    std::size_t length = 0;
+    while (text[length] != 0 && text[length] != ',') ++length;
     std::uint32_t bit = 0;
     for (const force_word& w : all_force_words) {
       if (std::strlen(w.name) == length && std::strncmp(w.name, text, length) == 0) bit = w.bit;
@@ -88,7 +89,9 @@ std::uint32_t parse_words(const char* text) {
 }
 
 void refuse(environment& e, const char* variable) {
-  if (e.refused++ == 0) std::strncpy(e.first_refused, variable, sizeof e.first_refused - 1);
+  if (e.refused++ != 0) return;
+  const std::size_t room = sizeof e.first_refused - 1;
+  std::memcpy(e.first_refused, variable, std::min(std::strlen(variable), room));
 }
 
 void read_number(environment& e, const knob& k, const char* variable, const char* text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shim/base/guards.h"
+#include "shim/late_libc.h"
 #include "shim/process.h"
 
 namespace happy {

@@ -9,6 +9,7 @@
 #include "shim/base/endpoint.h"
 #include "shim/base/guards.h"
 #include "shim/base/raw_syscall.h"
+#include "shim/process.h"
 
 namespace happy {
 namespace {
@@ -103,6 +104,7 @@ void prepare_hints() {
   if (memory < 0 && memory > -4096) return;
   made_under = read_credentials();
   table.store(reinterpret_cast<hint_table*>(memory), std::memory_order_release);
+  watch_connects();
 }
 
 void publish_hint(const happy_hint* hint) {

@@ -3,7 +3,6 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sys/single_threaded.h>
 #include <sys/socket.h>
 
 #include <cstdint>
@@ -64,11 +63,11 @@ happy_step connect_now(const happy_engine* engine, happy_connect& call) {
 happy_step wait_for_race(const happy_engine* engine, happy_connect& call) {
   timespec limit{.tv_sec = call.wait_ns / 1'000'000'000, .tv_nsec = call.wait_ns % 1'000'000'000};
   int type = 0;
-  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+  libc.pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
   const long outcome =
       raw_syscall(SYS_futex, reinterpret_cast<long>(call.word), FUTEX_WAIT_PRIVATE, call.word_value,
                   call.wait_ns < 0 ? 0 : reinterpret_cast<long>(&limit));
-  pthread_setcanceltype(type, nullptr);
+  libc.pthread_setcanceltype(type, nullptr);
   engine_visit visit;
   return engine->connect_woken(&call, outcome < 0 ? static_cast<int>(-outcome) : 0);
 }
@@ -97,6 +96,7 @@ int race(const happy_engine* engine, happy_connect& call) {
 }
 
 // A system call that reads eight bytes there and then refuses them: EFAULT means what connect() would mean.
+// An aligned word lies in one page.
 bool is_readable_word(std::uintptr_t at) {
   constexpr long no_such_way = -1;
   constexpr long size = 8;
@@ -106,8 +106,13 @@ bool is_readable_word(std::uintptr_t at) {
 
 bool is_readable(const sockaddr* to, socklen_t length) {
   if (to == nullptr || length == 0 || length > sizeof(sockaddr_storage)) return false;
+  constexpr std::uintptr_t smallest_page = 4096;
   const auto first = reinterpret_cast<std::uintptr_t>(to);
-  return is_readable_word(first) && is_readable_word(first + length - 1);
+  const std::uintptr_t last = first + length - 1;
+  const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const bool one_page = first / smallest_page == last / smallest_page;
+  if (one_page && first / smallest_page == stack / smallest_page) return true;
+  return is_readable_word(last) && (one_page || is_readable_word(first));
 }
 
 bool forced_swap() { return (process_environment().settings.force & HAPPY_FORCE_SWAP) != 0; }
@@ -119,9 +124,6 @@ bool is_unknown(const sockaddr* to, socklen_t length) {
   if (has_hints() || forced_swap() || trace_on()) return false;
   return from_sockaddr(to, length, where) && !may_be_known(pending_counts, unmapped(where.address));
 }
-
-// Whether a connect() can be the first to need the engine.
-bool may_load_engine() { return has_hints() || forced_swap() || trace_on(); }
 
 // Without a lookup of this process nothing is known of the address, unless a child has left a hint (or
 // every connect is to be handed over, for tests).
@@ -135,12 +137,6 @@ const happy_engine* engine_for(const sockaddr* to, socklen_t length) {
 }
 
 int hook_connect(int fd, const sockaddr* to, socklen_t length) {
-  if (real == nullptr)
-    return as_libc(raw_syscall(SYS_connect, fd, reinterpret_cast<long>(to), length));
-  if (!hooks_live()) return real->connect(fd, to, length);
-
-  // Nothing is known of any address: the pointer is not even looked at.
-  if (loaded_engine() == nullptr && !may_load_engine()) return real->connect(fd, to, length);
   if (!is_readable(to, length))
     return real->connect(fd, to, length);  // EFAULT is the kernel's to say
   const pass_reason reason = judge_connect(to, length);
@@ -156,7 +152,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
   call.fd = fd;
   call.to = to;
   call.length = length;
-  call.single_threaded = __libc_single_threaded;
+  call.single_threaded = single_threaded() ? 1 : 0;
   call.free_port = port_was_left_to_kernel(fd) ? 1 : 0;
   return race(engine, call);
 }
@@ -166,5 +162,11 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
 
 extern "C" __attribute__((visibility("default"))) int connect(int fd, const sockaddr* to,
                                                               socklen_t length) {
-  return happy::hook_connect(fd, to, length);
+  using namespace happy;
+  // Nothing is known of any address: the pointer is not even looked at.
+  if (connects_watched.load(std::memory_order_acquire) && hooks_live())
+    return hook_connect(fd, to, length);
+  if (real == nullptr)
+    return as_libc(raw_syscall(SYS_connect, fd, reinterpret_cast<long>(to), length));
+  return real->connect(fd, to, length);
 }

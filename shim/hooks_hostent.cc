@@ -21,13 +21,15 @@ void remember(const char* name, const hostent* answer) {
   if (answer == nullptr || !hooks_live() || judge_lookup(name, nullptr) != pass_reason::none)
     return;
   errno_saver keep;
-  const int resolver_error = h_errno;
   const happy_engine* engine = foreign_process() ? nullptr : load_engine();
-  if (engine != nullptr) {
+  if (engine == nullptr) return;
+  int& resolver_error = *libc.h_errno_location();
+  const int saved = resolver_error;
+  {
     engine_visit visit;
     engine->remember_host(name, answer);
   }
-  h_errno = resolver_error;
+  resolver_error = saved;
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 
 #include <netdb.h>
 #include <poll.h>
-#include <sys/single_threaded.h>
 
 #include "shim/base/real_functions.h"
 #include "shim/departure.h"
 #include "shim/engine_visit.h"
+#include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/policy.h"
 #include "shim/process.h"
@@ -15,6 +15,8 @@
 
 namespace happy {
 namespace {
+
+constinit late_function<decltype(&::getaddrinfo)> real_getaddrinfo{"getaddrinfo"};
 
 // What a departure_watch hands over.
 struct departure {
@@ -57,7 +59,7 @@ bool answer(const happy_engine* engine, const happy_question& question, int& cod
   errno_saver keep;
   happy_lookup call;
   call.question = question;
-  call.single_threaded = __libc_single_threaded;
+  call.single_threaded = single_threaded() ? 1 : 0;
   call.complete = wants_complete_results() ? 1 : 0;
   if (ask(engine, call) == HAPPY_LOOKUP_DECLINED) return false;
   code = call.code;
@@ -69,7 +71,7 @@ int resolve(const happy_engine* engine, const happy_question& question, bool eng
             addrinfo** result) {
   int code = 0;
   if (engine_may_answer && answer(engine, question, code, result)) return code;
-  code = real->getaddrinfo(question.node, question.service, question.hints, result);
+  code = real_getaddrinfo.get()(question.node, question.service, question.hints, result);
   if (code == 0) {
     errno_saver keep;
     engine_visit visit;
@@ -80,20 +82,18 @@ int resolve(const happy_engine* engine, const happy_question& question, bool eng
 
 int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hints,
                      addrinfo** result) {
-  initialise();
-  if (real == nullptr)
-    return EAI_SYSTEM;  // libc itself has no getaddrinfo: nothing to fall back on
-  if (!hooks_live()) return real->getaddrinfo(node, service, hints, result);
+  if (current_phase.load(std::memory_order_acquire) == phase::early) initialise_early();
+  if (!hooks_live()) return real_getaddrinfo.get()(node, service, hints, result);
 
   const pass_reason reason = judge_lookup(node, hints);
   if (reason != pass_reason::none && reason != pass_reason::passive) {
     trace_pass("getaddrinfo", reason);
-    return real->getaddrinfo(node, service, hints, result);
+    return real_getaddrinfo.get()(node, service, hints, result);
   }
   const happy_engine* engine = foreign_process() ? nullptr : load_engine();
   if (engine == nullptr) {
     trace_pass("getaddrinfo", pass_reason::engine_missing);
-    return real->getaddrinfo(node, service, hints, result);
+    return real_getaddrinfo.get()(node, service, hints, result);
   }
   return resolve(engine, {node, service, hints}, reason == pass_reason::none, result);
 }

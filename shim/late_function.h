@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstddef>
 
 #include "shim/base/guards.h"
 
@@ -14,20 +15,27 @@ namespace happy {
 template <typename Function>
 class late_function {
  public:
-  constexpr explicit late_function(const char* name) : name_(name) {}
+  template <std::size_t Size>
+  constexpr explicit late_function(const char (&name)[Size]) {
+    static_assert(Size <= sizeof name_);
+    for (std::size_t i = 0; i < Size; ++i) name_[i] = name[i];
+  }
 
   // nullptr where libc has none. Not signal-safe the first time (dlsym).
   Function get() {
-    Function found = found_.load(std::memory_order_acquire);
-    if (found != nullptr) return found;
+    const Function found = found_.load(std::memory_order_acquire);
+    return found != nullptr ? found : find();
+  }
+
+ private:
+  [[gnu::noinline, gnu::cold]] Function find() {
     errno_saver keep;
-    found = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
+    const auto found = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
     found_.store(found, std::memory_order_release);
     return found;
   }
 
- private:
-  const char* name_;
+  char name_[24]{};  // an array, as in shim/config.h
   std::atomic<Function> found_{nullptr};
 };
 

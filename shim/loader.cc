@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/futex.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,8 +14,10 @@
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/hints.h"
+#include "shim/late_libc.h"
 #include "shim/pending.h"
 #include "shim/process.h"
+#include "shim/raw_stat.h"
 #include "shim/real.h"
 #include "shim/trace.h"
 
@@ -47,7 +48,7 @@ int open_unhooked(const char* path, int flags) {
 // Whether the path of libhappy.so still leads to the file that is mapped.
 bool own_path_is_true(struct stat& own) {
   const own_file& self = shim_file();
-  if (!self.known || stat(self.path, &own) != 0) return false;
+  if (!self.known || raw_stat(self.path, own) != 0) return false;
   return own.st_dev == self.device && own.st_ino == self.inode;
 }
 
@@ -76,8 +77,8 @@ int open_trusted_engine(const char*& why) {
   why = "libhappy.so is no longer at its path";
   if (!own_path_is_true(own)) return -1;
 
-  char path[sizeof(own_file::path) + sizeof engine_name];
-  std::strcpy(path, shim_file().path);  // NOLINT: same capacity and more
+  char path[own_file::longest + sizeof engine_name];
+  std::memcpy(path, shim_file().path, std::strlen(shim_file().path) + 1);
   char* slash = std::strrchr(path, '/');
   std::memcpy(slash + 1, engine_name, sizeof engine_name);
 
@@ -86,7 +87,7 @@ int open_trusted_engine(const char*& why) {
   if (fd < 0) return -1;
   struct stat file;
   why = "the engine's file is not trusted";
-  if (fstat(fd, &file) == 0 && engine_is_trusted(file, own)) {
+  if (raw_fstat(fd, file) == 0 && engine_is_trusted(file, own)) {
     why = "the engine's file is incomplete";
     if (is_whole(fd, file)) return fd;
   }
@@ -105,7 +106,7 @@ void* dlopen_fd(int fd) {
   std::size_t at = std::strlen(path);
   while (count > 0) path[at++] = digits[--count];
   path[at] = 0;
-  return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  return libc.dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
 bool start(void* library) {
@@ -126,7 +127,6 @@ bool start(void* library) {
 
 bool load() {
   const std::uint32_t force = process_environment().settings.force;
-  if (!find_all_functions(force, process_environment().settings.fail_call)) return false;
   if ((force & HAPPY_FORCE_FAIL_ENGINE) != 0) {
     trace_note("engine_refused", "HAPPY_FORCE=fail:engine");
     return false;
@@ -148,6 +148,14 @@ bool load() {
   return false;
 }
 
+bool load_uncancelled() {
+  cancellation_off uncancelled;
+  const int before = set_inside(1);
+  const bool loaded = load();
+  set_inside(before);
+  return loaded;
+}
+
 void publish(std::uint32_t outcome) {
   state.store(outcome, std::memory_order_release);
   raw_syscall(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAKE_PRIVATE, INT32_MAX);
@@ -163,10 +171,8 @@ const happy_engine* load_engine() {
   std::uint32_t seen = not_tried;
   if (state.compare_exchange_strong(seen, loading, std::memory_order_acq_rel)) {
     errno_saver keep;
-    cancellation_off uncancelled;
-    const int before = set_inside(1);
-    publish(load() ? ready : refused);
-    set_inside(before);
+    publish(find_all_functions() && load_uncancelled() ? ready : refused);
+    if (loaded_engine() != nullptr) watch_connects();
   } else if (seen == loading) {
     raw_syscall(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAIT_PRIVATE, loading,
                 reinterpret_cast<long>(&load_patience));

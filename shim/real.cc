@@ -5,6 +5,8 @@
 
 #include "shim/base/real_functions.h"
 #include "shim/forced.h"
+#include "shim/late_libc.h"
+#include "shim/process.h"
 
 namespace happy {
 namespace {
@@ -30,17 +32,27 @@ bool find(Function& slot, const char* name) {
   return slot != nullptr;
 }
 
-}  // namespace
-
-bool find_hooked_functions() {
-  const bool complete =
-      find_next(table.getaddrinfo, "getaddrinfo") && find_next(table.connect, "connect");
-  if (complete) real = &table;
-  return complete;
+bool find_late_libc() {
+  return find(libc.dlopen, "dlopen") &&
+         find(libc.pthread_setcancelstate, "pthread_setcancelstate") &&
+         find(libc.pthread_setcanceltype, "pthread_setcanceltype") &&
+         find(libc.cleanup_push, "_pthread_cleanup_push") &&
+         find(libc.cleanup_pop, "_pthread_cleanup_pop") &&
+         find(libc.h_errno_location, "__h_errno_location") &&
+         find(libc.single_threaded, "__libc_single_threaded");
 }
 
-bool find_all_functions(std::uint32_t force, int fail_call) {
+}  // namespace
+
+bool find_connect() {
+  if (!find_next(table.connect, "connect")) return false;
+  real = &table;
+  return true;
+}
+
+bool find_all_functions() {
   const bool complete =
+      find_late_libc() && find_next(table.getaddrinfo, "getaddrinfo") &&
       find(table.freeaddrinfo, "freeaddrinfo") && find(table.socket, "socket") &&
       find_next(table.bind, "bind") && find(table.shutdown, "shutdown") &&
       find_next(table.close, "close") && find_next(table.dup3, "dup3") &&
@@ -51,9 +63,11 @@ bool find_all_functions(std::uint32_t force, int fail_call) {
       find(table.read, "read") && find(table.recvfrom, "recvfrom") &&
       find(table.sigaction, "sigaction") && find(table.pthread_create, "pthread_create") &&
       find(table.clock_gettime, "clock_gettime");
-  if (complete && force != 0) force_failures(table, force);
-  if (complete) fail_one_call(table, fail_call);
-  return complete;
+  if (!complete) return false;
+  const happy_settings& settings = process_environment().settings;
+  if (settings.force != 0) force_failures(table, settings.force);
+  fail_one_call(table, settings.fail_call);
+  return true;
 }
 
 }  // namespace happy

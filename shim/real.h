@@ -1,20 +1,18 @@
 // The shim's table of real functions (see abi.h).
 #pragma once
 
-#include <cstdint>
-
 #include "shim/abi.h"
 
 namespace happy {
 
-// Finds the few functions that the shim itself hooks, by dlsym(RTLD_NEXT), and points `real` at the
-// table. Called once, from the constructor: dlsym allocates and is not signal-safe.
-// Returns false if one is missing: then nothing is hooked, for good.
-bool find_hooked_functions();
+// Finds connect(), which a signal handler may be the first to call, and points `real` at the table.
+// Called once, from the constructor: each search costs all processes 1,200 instructions.
+// Returns false if there is none: then nothing is hooked, for good.
+bool find_connect();
 
-// Finds all the others. Called before the engine is loaded, in getaddrinfo(), where allocating is
-// allowed. Returns false if one is missing. `force`: HAPPY_FORCE_* bits; `fail_call`:
-// HAPPY_FAIL_CALL.
-bool find_all_functions(std::uint32_t force, int fail_call);
+// Finds all the others, and late_libc. Called before the engine is loaded, in getaddrinfo(), where
+// allocating is allowed. Returns false if one is missing. HAPPY_FORCE and HAPPY_FAIL_CALL are in force
+// from then on.
+bool find_all_functions();
 
 }  // namespace happy

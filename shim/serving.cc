@@ -1,7 +1,5 @@
 #include "shim/serving.h"
 
-#include <errno.h>
-
 #include <atomic>
 #include <cstring>
 
@@ -12,7 +10,7 @@ namespace {
 
 // Programs that print or compare the addresses of a name. Daemons are here for the processes that they
 // start anew for each connection (sshd), which never listen themselves.
-constexpr const char* comparing_programs[] = {
+constexpr char comparing_programs[][16] = {
     "getent",     "nft",          "iptables", "ip6tables", "ufw",      "firewalld",
     "sshd",       "sshd-session", "tcpd",     "postgres",  "exportfs", "mountd",
     "rpc.mountd", "in.tftpd",     "xinetd",   "host",
@@ -26,10 +24,11 @@ void note_serving() {
   if (!serving.load(std::memory_order_relaxed)) serving.store(true, std::memory_order_relaxed);
 }
 
-void note_program() {
-  const char* name = program_invocation_short_name;
-  if (name == nullptr) return;
-  for (const char* known : comparing_programs) {
+void note_program(const char* path) {
+  if (path == nullptr) return;
+  const char* slash = std::strrchr(path, '/');
+  const char* name = slash != nullptr ? slash + 1 : path;
+  for (const auto& known : comparing_programs) {
     if (std::strcmp(name, known) == 0) note_serving();
   }
 }

@@ -6,8 +6,8 @@ namespace happy {
 // The process serves: it has called listen() or accept(). Signal-safe.
 void note_serving();
 
-// Looks at the program's name, once: daemons write their state over it later (setproctitle).
-void note_program();
+// Looks at the program's name (its argv[0]), once: daemons write their state over it later (setproctitle).
+void note_program(const char* path);
 
 // Whether lookups of this process wait for both families, as libc's do: it serves, it is a program that
 // compares addresses instead of connecting to them, or HAPPY_PARTIAL=0 says so.

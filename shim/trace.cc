@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "shim/base/guards.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/process.h"
+#include "shim/raw_stat.h"
 
 namespace happy {
 namespace {
@@ -59,13 +59,13 @@ int open_target(bool first_time) {
 // and the number may carry their own data by now.
 bool is_target(int fd) {
   struct stat file;
-  return fd >= 0 && fstat(fd, &file) == 0 && file.st_dev == output.device &&
+  return fd >= 0 && raw_fstat(fd, file) == 0 && file.st_dev == output.device &&
          file.st_ino == output.inode;
 }
 
 bool accept_first(int fd) {
   struct stat file;
-  if (fd < 0 || fstat(fd, &file) != 0) return false;
+  if (fd < 0 || raw_fstat(fd, file) != 0) return false;
   if (!is_standard_error(process_environment().trace_target) && !S_ISREG(file.st_mode))
     return false;
   output.device = file.st_dev;
@@ -141,13 +141,11 @@ void tell_refused_once() {
 
 std::int64_t now_us() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, reinterpret_cast<long>(&now));
   return now.tv_sec * 1'000'000 + now.tv_nsec / 1000;
 }
 
 }  // namespace
-
-bool trace_on() { return process_environment().settings.trace != 0; }
 
 json_line trace_line(const char* event) { return {event, now_us(), raw_getpid(), raw_gettid()}; }
 
@@ -174,8 +172,7 @@ void trace_note(const char* event, const char* reason) {
   trace_write(line.data(), line.size());
 }
 
-void trace_pass(const char* call, pass_reason reason) {
-  if (!trace_on()) return;
+void trace_pass_line(const char* call, pass_reason reason) {
   errno_saver keep;
   json_line line = trace_line("pass");
   line.text("call", call).text("reason", to_text(reason)).finish();

@@ -5,11 +5,12 @@
 
 #include "shim/base/json_line.h"
 #include "shim/policy.h"
+#include "shim/process.h"
 
 namespace happy {
 
 // One branch while the trace is off.
-bool trace_on();
+inline bool trace_on() { return process_environment().settings.trace != 0; }
 
 // A line with the common fields (time, pid, tid) begun.
 json_line trace_line(const char* event);
@@ -23,6 +24,9 @@ void trace_write(const char* line, std::size_t length);
 void trace_note(const char* event, const char* reason);
 
 // Why a call was left to the real function.
-void trace_pass(const char* call, pass_reason reason);
+void trace_pass_line(const char* call, pass_reason reason);
+inline void trace_pass(const char* call, pass_reason reason) {
+  if (trace_on()) trace_pass_line(call, reason);
+}
 
 }  // namespace happy

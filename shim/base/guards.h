@@ -1,9 +1,11 @@
-// Scopes that undo themselves: errno, cancellation, signals.
+// Scopes that undo themselves: errno, signals.
 #pragma once
 
-#include <pthread.h>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+
+#include "shim/base/raw_syscall.h"
 
 namespace happy {
 
@@ -19,32 +21,24 @@ class errno_saver {
   int saved_;
 };
 
-// No pthread_cancel() acts inside: an unwinding cancellation that meets a C++ handler aborts the process.
-class cancellation_off {
- public:
-  cancellation_off() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &previous_); }
-  ~cancellation_off() { pthread_setcancelstate(previous_, nullptr); }
-  cancellation_off(const cancellation_off&) = delete;
-  cancellation_off& operator=(const cancellation_off&) = delete;
-
- private:
-  int previous_ = 0;
-};
-
 // No signal handler runs inside: a handler may call connect(), which takes the engine's lock.
 class signals_off {
  public:
   signals_off() {
-    sigset_t all;
-    sigfillset(&all);  // glibc leaves out its internal setuid and cancel signals
-    pthread_sigmask(SIG_SETMASK, &all, &previous_);
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all),
+                reinterpret_cast<long>(&previous_), sizeof all);
   }
-  ~signals_off() { pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
+  ~signals_off() {
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&previous_), 0,
+                sizeof previous_);
+  }
   signals_off(const signals_off&) = delete;
   signals_off& operator=(const signals_off&) = delete;
 
  private:
-  sigset_t previous_{};
+  // As the kernel counts them, but for glibc's own two (cancellation and setuid of all threads).
+  static constexpr std::uint64_t all = ~(std::uint64_t{3} << 31);
+  std::uint64_t previous_ = 0;
 };
 
 }  // namespace happy
