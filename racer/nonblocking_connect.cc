@@ -115,6 +115,15 @@ void activate(core& c, pending_race& r, time_point now) {
 // itself is handed over, its error unread.
 bool has_failure_to_show(const pending_race& r) { return r.lost && r.winner_socket.valid(); }
 
+// HAPPY_FORCE=swap: where connect() itself has read the error of the hidden attempt (a closed port of the loopback),
+// the program's own attempt is to meet it too. Without its mark the next
+// repetition of its SYN gets through, a second after the first.
+void let_original_through(const pending_race& r) {
+  const int mark = r.original.early.mark;
+  if (socket_cookie(r.fd) == r.cookie)
+    real->setsockopt(r.fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark);
+}
+
 happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error) {
   end_race(c, r);
   return give(call, result, error);
@@ -276,6 +285,7 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
     return never;
   }
   if (r.lost) {
+    if (r.swap) let_original_through(r);
     abandon(c, r, "every endpoint has failed");
     return never;
   }

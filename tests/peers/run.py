@@ -283,7 +283,8 @@ def obstacle(chosen):
     """Why the suites cannot run here, or None."""
     if os.geteuid() != 0:
         return "only root can: sshd and the firewall want it"
-    wanted = {"cpython": suites.PYTHON, "openssh": str(suites.OPENSSH), "stress-ng": "/usr/bin/stress-ng"}
+    wanted = {"cpython": suites.PYTHON, "openssh": str(suites.OPENSSH), "stress-ng": "/usr/bin/stress-ng",
+              "glib": str(suites.GLIB)}
     absent = [path for group, path in wanted.items()
               if not os.path.exists(path) and any(suite.group == group for suite in chosen)]
     if absent:

@@ -10,6 +10,7 @@ from typing import Callable
 
 PYTHON = "/usr/bin/python3.11"  # the one whose suite libpython3.11-testsuite is
 OPENSSH = pathlib.Path("/usr/lib/openssh/regress")
+GLIB = pathlib.Path("/usr/libexec/installed-tests/glib")
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,14 @@ class Suite:
 _CPYTHON_OPTIONS = ("-m", "test", "-v", "-i", "*VSOCK*")
 
 
+# "network" is what it calls a server of its own on the loopback.
+_CPYTHON_RESOURCES = {"test_socketserver": ("-u", "network")}
+
+
 def _cpython_command(name):
     def command(folder):
-        return [PYTHON, *_CPYTHON_OPTIONS, "--junit-xml", str(folder / "results.xml"), "--tempdir", str(folder), name]
+        options = _CPYTHON_OPTIONS + _CPYTHON_RESOURCES.get(name, ())
+        return [PYTHON, *options, "--junit-xml", str(folder / "results.xml"), "--tempdir", str(folder), name]
 
     return command
 
@@ -121,6 +127,28 @@ def _stress(name, short=False):
     return Suite("stress-ng", name, _stress_command(name, 3), _stress_outcomes, 40, short)
 
 
+# ---- GLib's ----
+
+# Beside libhappy, as it would be beside another library: its connect() is a slow one.
+_SLOW_CONNECT = f"LD_PRELOAD=${{LD_PRELOAD:+$LD_PRELOAD:}}{GLIB}/slow-connect-preload.so exec "
+
+
+def _glib_command(name):
+    before = _SLOW_CONNECT if name == "gsocketclient-slow" else "exec "
+    return lambda _: ["sh", "-c", f"{before}{GLIB / name} --tap"]
+
+
+def _glib_outcomes(_, status, output):
+    outcomes = {"exit status": "ok" if status == 0 else f"{status}"}
+    for verdict, name, why in re.findall(r"^((?:not )?ok) \d+ (\S+)(?: # SKIP(.*))?", output, re.MULTILINE):
+        outcomes[name] = f"skipped: {why.strip()}" if why else verdict
+    return outcomes
+
+
+def _glib(name, short=False):
+    return Suite("glib", name, _glib_command(name), _glib_outcomes, 60, short)
+
+
 TABLE = (
     _cpython("test_socket", 240, short=True),
     _cpython("test_ssl", 240),
@@ -132,7 +160,15 @@ TABLE = (
     _cpython("test_urllib2_localnet", 120, short=True),
     _cpython("test_telnetlib", 120, short=True),
     _cpython("test_subprocess", 240),
-    *(_stress(name, short=True) for name in ("sock", "sockmany", "sockfd", "close", "dup", "fork", "vfork", "clone")),
+    _cpython("test_asyncio", 600),  # 90 s by itself
+    *(_cpython(name, 120, short=True) for name in ("test_selectors", "test_epoll", "test_poll")),
+    _cpython("test_socketserver", 120, short=True),
+    *(_stress(name, short=True) for name in (
+        "sock", "sockmany", "sockfd", "close", "dup", "fork", "vfork", "clone", "epoll", "poll")),
+    *(_glib(name, short=True) for name in (
+        "socket", "socket-address", "socket-listener", "socket-service", "gsocketclient-slow", "network-address",
+        "inet-address", "network-monitor", "network-monitor-race", "proxy-test", "pollable", "resolver-parsing",
+        "gdbus-peer", "gdbus-non-socket", "unix-streams", "unix-fd", "mainloop")),
     *(_openssh(name, 60, short=True) for name in (
         "connect", "proxy-connect", "connect-privsep", "connect-uri", "proto-version", "proto-mismatch",
         "exit-status-signal", "broken-pipe", "yes-head", "scp-uri", "sftp-chroot", "keyscan", "banner")),
