@@ -240,8 +240,19 @@ unit: $(out)/unit-tests ## Unit tests of one variant: make unit ARGS='[race]', m
 spec: ## Which tests prove which requirement: make spec ARGS='ATTEMPT-5'; one without a test fails
 	@tests/spec/check $(ARGS)
 
-netns: all lab ## Unmodified programs in the lab of network namespaces
+netns: all lab node-clients ## Unmodified programs in the lab of network namespaces
 	@HAPPY_LIB=$(abspath $(out)/libhappy.so) /usr/bin/python3 tests/netns/run.py $(ARGS)
+
+node_clients := build/tests/node/node_modules/.package-lock.json
+
+node-clients: $(node_clients) ## Node's clients from the npm registry, for netns
+
+# Without npm or its registry the cases that need them say so, and no other.
+$(node_clients): $(addprefix tests/netns/node/,package.json package-lock.json clients.js)
+	$(call say,NPM,$@)
+	@mkdir -p build/tests/node && cp $^ build/tests/node
+	$(quiet)cd build/tests/node && { npm ci --ignore-scripts --silent && touch ../../../$@ || \
+	  echo 'libhappy: npm cannot install them: the cases node_* will fail' >&2; }
 
 matrix: all lab ## The programs of today in broken networks, bare and with libhappy: make matrix ARGS='v6-drop --programs nc,curl'
 	@scripts/install-packages check

@@ -10,6 +10,7 @@ so that a second server (on the client's loopback, say) can be told from the fir
 import ipaddress
 import json
 import os
+import pathlib
 import selectors
 import socket
 import ssl
@@ -18,6 +19,10 @@ import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))  # python3 -I does not
+
+import database_services  # pylint: disable=wrong-import-position
 
 MAX_REQUEST = 65536  # bytes of one request read at most; the clients of the tests send far less
 IPV6_TRANSPARENT = 75  # of linux/in6.h
@@ -138,7 +143,8 @@ def echo(client):
         client.send(data)
 
 
-SERVICES = {7: echo, 22: ssh, 23: telnet, 25: smtp, 80: http, 389: ldap, 443: https, 1883: mqtt, 9418: git}
+SERVICES = {7: echo, 22: ssh, 23: telnet, 25: smtp, 80: http, 389: ldap, 443: https, 1883: mqtt, 9418: git,
+            **database_services.SERVICES}
 
 
 def report(event, time_ms=None, **fields):
