@@ -62,10 +62,22 @@ MODES = (
 # ---- inside the namespaces ----
 
 
+def hide_home():
+    """root's home is an empty folder for sshd too: login shells read files there, which may start anything."""
+    lines = pathlib.Path("/etc/passwd").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    fields = [line.split(":") for line in lines]
+    changed = [":".join([*field[:5], topology.HOME, *field[6:]]) if field[0] == "root" else line
+               for field, line in zip(fields, lines)]
+    private = pathlib.Path("/run/lab/passwd")
+    private.write_text("\n".join(changed) + "\n", encoding="utf-8", errors="surrogateescape")
+    topology.call("mount", "--bind", private, "/etc/passwd")
+
+
 def prepare(mode, folder):
     """Files and names that do not depend on this machine, the loopback, and a counter of marked SYNs. Paths under /tmp
     would collide: process ids are the same in every namespace. The library's folder and the report's may be there."""
     topology.make_private_files(())
+    hide_home()
     os.chmod("/run", 0o755)  # as it is everywhere: sshd's chroot wants that
     for outer, inner in ((pathlib.Path(lab.LIBRARY).parent, INNER_LIBRARY), (folder, INNER_FOLDER)):
         inner.mkdir()
