@@ -1,5 +1,7 @@
 #include "racer/blocking_connect.h"
 
+#include <poll.h>
+
 #include <cerrno>
 
 #include "racer/connect_call.h"
@@ -7,6 +9,7 @@
 #include "racer/progress.h"
 #include "racer/signal_handlers.h"
 #include "resolver/clock.h"
+#include "shim/base/handler_sign.h"
 
 namespace happy {
 namespace {
@@ -70,6 +73,74 @@ happy_step wait(pending_race& r, happy_connect& call, time_point now) {
   return HAPPY_STEP_WAIT;
 }
 
+// How often a race that the caller drives is looked at where poll() cannot tell what has happened.
+constexpr duration look_again = milliseconds(10);
+
+bool own_is_under_way(const happy_connect& call) { return call.stage == stage_beside; }
+
+// The race has ended under a caller that drives it.
+happy_step go_on_alone(happy_connect& call, int error) {
+  if (!own_is_under_way(call)) return give(call, -1, error);
+  call.stage = stage_untimed;
+  return HAPPY_STEP_CONNECT;
+}
+
+happy_step poll_until(pending_race& r, happy_connect& call, time_point next, time_point now) {
+  static_assert(HAPPY_MAX_CONNECT_FDS == max_attempts_in_flight + 1);
+  call.fd_count = 0;
+  if (own_is_under_way(call) && !r.named_troubled) {
+    call.fds[call.fd_count++] = {.fd = call.fd, .events = POLLOUT, .revents = 0};
+  }
+  for (const hidden_attempt& a : r.attempts) {
+    call.fds[call.fd_count++] = {.fd = a.socket.get(), .events = POLLOUT, .revents = 0};
+  }
+  if (r.named_troubled || r.lookup != 0) next = std::min(next, now + look_again);
+  next = std::min(next, r.program_deadline);
+  call.wait_ns = next == never ? -1 : std::max<std::int64_t>((next - now).count(), 0);
+  call.error = own_is_under_way(call) ? EINPROGRESS : named_error(r);
+  return HAPPY_STEP_POLL;
+}
+
+// The winner goes behind the fd before the original ends: other threads may wait for that.
+happy_step take_driven(core& c, pending_race& r, happy_connect& call) {
+  r.handed_over = hand_over(r);
+  if (r.handed_over) real->shutdown(r.original_dup.get(), SHUT_RDWR);
+  return take(c, r, call);
+}
+
+// What the worker would do.
+happy_step drive(core& c, pending_race& r, happy_connect& call, time_point now) {
+  const int error = named_error(r);
+  if (!r.deaf) service_lookups(c, now);
+  refresh_plan(c, r, now);
+  const time_point next = advance(c, r, now);
+  if (!r.used) return go_on_alone(call, error);
+  if (r.won) return take_driven(c, r, call);
+  if (r.lost) return settle(c, r, call, -1, named_error(r));
+  if (now < r.program_deadline) return poll_until(r, call, next, now);
+  return leave(c, r, call, own_is_under_way(call) ? EINPROGRESS : error,
+               "the program's own timeout");
+}
+
+happy_step begin_to_drive(core& c, pending_race& r, happy_connect& call, stage as, time_point now) {
+  call.stage = as;
+  r.driven = r.active = true;
+  r.deaf = may_be_in_handler(call.signals);
+  count_pending(c);
+  return drive(c, r, call, now);
+}
+
+// Whether the program's own attempt is over, so that connect() tells at once how it went.
+bool own_is_over(pending_race& r, const happy_connect& call, time_point now) {
+  if (r.named_troubled) return !is_connecting(call.fd);
+  const short events = call.fds[0].revents;
+  if (events == 0) return false;
+  if (events != POLLERR || !is_connecting(call.fd)) return true;
+  r.named_troubled = true;  // poll() would say so again and again
+  r.machine.handle({.what = race_event::kind::troubled, .where = r.named}, now);
+  return false;
+}
+
 // The program's own attempt has failed: the others, if any, go on without it.
 happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, int error,
                                time_point now) {
@@ -78,28 +149,32 @@ happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, in
     if (!adopt_original(r)) return leave(c, r, call, error, "the socket cannot be copied");
     r.active = true;
   }
-  service_lookups(c, now);
+  if (r.driven) return begin_to_drive(c, r, call, stage_instead, now);
   refresh_plan(c, r, now);
   advance(c, r, now);
   if (!r.used) return give(call, -1, error);
   if (r.won) return take(c, r, call);
   if (r.lost) return settle(c, r, call, -1, error);
-  if (!hand_to_worker(c, r, call, now)) return leave(c, r, call, error, "no worker");
-  return wait(r, call, now);
+  switch (hand_to_worker(c, r, call, now)) {
+    case handed::to_worker: return wait(r, call, now);
+    case handed::to_nobody: return begin_to_drive(c, r, call, stage_instead, now);
+    case handed::ended: break;
+  }
+  return give(call, -1, error);
 }
 
 // The timed call has run out: from here on hidden attempts run beside the program's own.
 happy_step open_the_race(core& c, pending_race& r, happy_connect& call, time_point now) {
   call.stage = stage_untimed;
-  limit_to_program_deadline(r, now);
-  if (!adopt_original(r) || !hand_to_worker(c, r, call, now)) {
-    restore_send_timeout(r);
-    limit_to_program_deadline(r, now);
-    r.armed = r.active = false;  // the program's own attempt goes on alone
-    return HAPPY_STEP_CONNECT;
+  if (adopt_original(r)) {
+    switch (hand_to_worker(c, r, call, now)) {
+      case handed::to_worker: r.active = true; break;
+      case handed::to_nobody: return begin_to_drive(c, r, call, stage_beside, now);
+      case handed::ended: return HAPPY_STEP_CONNECT;
+    }
   }
-  r.active = true;
-  return HAPPY_STEP_CONNECT;
+  limit_to_program_deadline(r, now);
+  return HAPPY_STEP_CONNECT;  // without a dup the program's own attempt goes on alone
 }
 
 // A timed connect() is not restarted under SA_RESTART, nor after SIGSTOP and SIGCONT: do it here,
@@ -138,7 +213,8 @@ happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int err
   }
   call.stage = stage_untimed;
   limit_to_program_deadline(r, now);
-  hand_to_worker(c, r, call, r.active_from);  // without a worker the attempt goes on alone
+  // Without a worker the attempt goes on alone.
+  [[maybe_unused]] const handed outcome = hand_to_worker(c, r, call, r.active_from);
   return HAPPY_STEP_CONNECT;
 }
 
@@ -166,21 +242,23 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
     r.program_deadline = now + std::chrono::seconds(r.program_timeout.tv_sec) +
                          std::chrono::microseconds(r.program_timeout.tv_usec);
   }
-  const bool alone = call.single_threaded != 0;
   call.stage = stage_untimed;
-  if (alone && r.program_deadline <= delay_over)
-    return HAPPY_STEP_CONNECT;  // no time for another attempt
-  if (alone && set_send_timeout(r.fd, one_tick)) {
-    r.borrowed_timeout = true;
-    r.active_from = delay_over;
-    call.stage = stage_quiet;
-    call.quiet = 1;
-    return HAPPY_STEP_CONNECT;
+  if (call.single_threaded == 0) {
+    switch (hand_to_worker(c, r, call, delay_over)) {
+      case handed::to_worker: return HAPPY_STEP_CONNECT;
+      case handed::to_nobody: break;
+      case handed::ended: return HAPPY_STEP_PASS;
+    }
   }
-  if (!hand_to_worker(c, r, call, delay_over)) {
-    abandon(c, r, "no worker");
+  if (r.program_deadline <= delay_over) return HAPPY_STEP_CONNECT;  // no time for another attempt
+  if (!set_send_timeout(r.fd, one_tick)) {
+    abandon(c, r, "the delay cannot be set");
     return HAPPY_STEP_PASS;
   }
+  r.borrowed_timeout = true;
+  r.active_from = delay_over;
+  call.stage = stage_quiet;
+  call.quiet = 1;
   return HAPPY_STEP_CONNECT;
 }
 
@@ -204,8 +282,28 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
   }
 }
 
+happy_step connect_polled(core& c, happy_connect& call, int error) {
+  const patient_guard guard(c, patience_to_end);
+  if (!guard) return go_on_alone(call, call.error);
+  pending_race* r = c.races.find(call.record, call.generation);
+  if (r == nullptr) return go_on_alone(call, call.error);
+  const bool is_restarted =
+      r->program_deadline == never && installed_handlers() == handlers::restarting;
+  if (error == EINTR && !is_restarted) return leave(c, *r, call, EINTR, "interrupted");
+  const time_point now = clock_now();
+  if (own_is_under_way(call) && error == 0 && own_is_over(*r, call, now)) {
+    call.stage = stage_untimed;
+    return HAPPY_STEP_CONNECT;
+  }
+  for (nfds_t i = 0; error == 0 && i < call.fd_count; ++i) {
+    if (call.fds[i].revents != 0) report_attempt(*r, call.fds[i].fd, now);
+  }
+  return drive(c, *r, call, now);
+}
+
 happy_step connect_woken(core& c, happy_connect& call, int error) {
-  core_guard guard(c);
+  const patient_guard guard(c, patience_to_end);
+  if (!guard) return give(call, -1, call.error);
   pending_race* r = c.races.find(call.record, call.generation);
   if (r == nullptr) return give(call, -1, call.error);
   const int first_error = named_error(*r);

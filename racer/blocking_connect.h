@@ -7,6 +7,9 @@
 //
 // Where another endpoint has won, returned and woken do the hand-over on the caller's own thread.
 //
+// Where no worker can be made (in a signal handler, which may have interrupted malloc(), or where the system
+// has no thread to give), POLL takes the place of WAIT and of the second CONNECT: the caller moves the race on.
+//
 // In a process with one thread the delay is SO_SNDTIMEO on the program's own fd, and no thread is made
 // until it has passed; otherwise the worker watches the time.
 #pragma once
@@ -22,6 +25,7 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
 happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int result, int error,
                              time_point now);
 happy_step connect_woken(core& c, happy_connect& call, int error);
+happy_step connect_polled(core& c, happy_connect& call, int error);
 
 // The caller has left by cancellation or siglongjmp().
 void blocking_left(core& c, pending_race& r);

@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include <memory>
+
 #include "racer/blocking_connect.h"
 #include "racer/caller.h"
 #include "racer/connect_call.h"
@@ -104,7 +106,7 @@ void describe(core& c, pending_race& r, const happy_connect& call, const endpoin
   r.port = named.port;
   r.began = now;
   r.delay = c.timing.delay();
-  r.machine = race(c.timing);
+  std::construct_at(&r.machine, c.timing);
 }
 
 // HAPPY_FORCE=swap: the program's own attempt gets a firewall mark and a name of its own in the state
@@ -117,7 +119,7 @@ bool describe_swap(pending_race& r) {
   r.named = {.address = {.family = only.destination.family}, .port = 0};
   const race_timing at_once{.attempt_delay = attempt_floor, .minimum_delay = attempt_floor};
   r.delay = at_once.delay();
-  r.machine = race(at_once);
+  std::construct_at(&r.machine, at_once);
   r.swap = true;
   const std::uint32_t mark = HAPPY_SWAP_MARK;
   return read_socket(r.fd, SOL_SOCKET, SO_MARK, r.original.early.mark) &&
@@ -138,7 +140,8 @@ happy_step connect_begin(core& c, happy_connect& call) {
   if (!from_sockaddr(call.to, call.length, named)) return HAPPY_STEP_PASS;
   const pid_t thread = raw_gettid();
   if (is_stream(call.fd)) follow_hint(c, call, named);
-  core_guard guard(c);
+  const patient_guard guard(c, patience_to_begin);
+  if (!guard) return pass(call, named, "the engine is busy");
   const time_point now = clock_now();
   drop_abandoned(c, call, thread);
   if (is_pending(c, call.fd)) return pass(call, named, "a race is pending: the kernel knows");
@@ -187,8 +190,8 @@ happy_step connect_begin(core& c, happy_connect& call) {
 }
 
 happy_step connect_returned(core& c, happy_connect& call, int result, int error) {
-  core_guard guard(c);
-  pending_race* r = c.races.find(call.record, call.generation);
+  const patient_guard guard(c, patience_to_end);
+  pending_race* r = guard ? c.races.find(call.record, call.generation) : nullptr;
   if (r == nullptr) return give(call, result, error);
   const time_point now = clock_now();
   switch (call.stage) {
@@ -199,8 +202,8 @@ happy_step connect_returned(core& c, happy_connect& call, int result, int error)
 }
 
 void connect_left(core& c, happy_connect& call) {
-  core_guard guard(c);
-  pending_race* r = c.races.find(call.record, call.generation);
+  const patient_guard guard(c, patience_to_end);
+  pending_race* r = guard ? c.races.find(call.record, call.generation) : nullptr;
   if (r == nullptr || r->non_blocking) return;
   blocking_left(c, *r);
 }

@@ -14,6 +14,8 @@ enum stage : int {
   stage_untimed,  // the kernel alone ends the call (or the program's own SO_SNDTIMEO)
   stage_pending,  // the socket does not block: the call begins an attempt and returns
   stage_joined,   // the same, of a program that races by itself: its second socket and later ones
+  stage_beside,   // there is no worker: the caller polls for its own attempt and the hidden ones
+  stage_instead,  // the same, its own attempt has failed
 };
 
 inline happy_step give(happy_connect& call, int result, int error) {
@@ -33,12 +35,25 @@ bool read_socket(int fd, int level, int name, Value& value) {
   return real->getsockopt(fd, level, name, &value, &length) == 0;
 }
 
-// The worker takes over: at once (`from` = now) or when the time has come. False: there is none.
-inline bool hand_to_worker(core& c, pending_race& r, const happy_connect& call, time_point from) {
+enum class handed : std::uint8_t {
+  to_worker,
+  to_nobody,  // there is none
+  ended,      // the race is over, and the record may be another's by now
+};
+
+// The worker takes over: at once (`from` = now) or when the time has come.
+inline handed hand_to_worker(core& c, pending_race& r, const happy_connect& call, time_point from) {
+  const std::uint32_t generation = r.generation;
   r.armed = true;
   r.active_from = from;
   count_pending(c);
-  return c.hidden_worker.engage(c, call.single_threaded != 0);
+  const employer by{call.single_threaded != 0, call.signals, &r};
+  const bool engaged = c.hidden_worker.engage(c, by);
+  if (r.generation != generation) return handed::ended;
+  if (engaged) return handed::to_worker;
+  r.armed = false;
+  count_pending(c);
+  return handed::to_nobody;
 }
 
 // Judges the call and takes the first step. The only one that may say STEP_PASS.

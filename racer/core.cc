@@ -11,17 +11,19 @@ namespace {
 // True if nothing more is to be expected of it for a race.
 bool is_over(core& c, const lookup& l, time_point now) {
   const intent* meant = c.intents.by_id(l.id());
-  return meant == nullptr || l.state().all_answered() || now >= meant->made + late_answer_lifetime;
+  return l.dropped() || meant == nullptr || l.state().all_answered() ||
+         now >= meant->made + late_answer_lifetime;
 }
 
 }  // namespace
 
 void service_lookups(core& c, time_point now) {
   for (const std::unique_ptr<lookup>& l : c.open_lookups) {
-    if (!l->service(now)) continue;
+    if (l->dropped() || !l->service(now)) continue;
     intent* meant = c.intents.by_id(l->id());
     if (meant == nullptr || !add_late_answers(*meant, l->state())) continue;
     meant->outgrown = meant->partial;
+    meant->reserve_failures();
     mark_addresses(c, *meant);
   }
   std::erase_if(c.open_lookups, [&](const auto& l) { return is_over(c, *l, now); });
@@ -44,13 +46,26 @@ void bound_open_lookups(core& c) {
 }
 
 void drop_lookup(core& c, std::uint64_t id) {
-  std::erase_if(c.open_lookups, [&](const auto& l) { return l->id() == id; });
+  for (const auto& l : c.open_lookups) {
+    if (l->id() == id) l->drop();
+  }
 }
 
 bool lookup_is_open(core& c, std::uint64_t id, time_point now) {
   return id != 0 && std::any_of(c.open_lookups.begin(), c.open_lookups.end(), [&](const auto& l) {
            return l->id() == id && !is_over(c, *l, now);
          });
+}
+
+patient_guard::patient_guard(core& c, milliseconds patience)
+    : lock_(c.lock), held_(c.lock.try_lock()) {
+  if (held_) return;
+  timespec until{};
+  real->clock_gettime(CLOCK_REALTIME, &until);
+  const auto ns = until.tv_nsec + std::chrono::nanoseconds(patience).count();
+  until.tv_sec += ns / 1'000'000'000;
+  until.tv_nsec = ns % 1'000'000'000;
+  held_ = pthread_mutex_timedlock(lock_.native_handle(), &until) == 0;
 }
 
 bool fork_prepare() {
@@ -83,8 +98,12 @@ void fork_child() {
   c.hidden_worker.forget();
   c.races.for_each_used([&](pending_race& r) { c.races.release(r); });
   count_pending(c);
+  // A fork in a signal handler may have interrupted malloc(), and a lookup of another thread may have been
+  // in the middle of anything: nothing is freed, and what was running is left as it is.
+  for (running_lookup& r : c.running_lookups)
+    [[maybe_unused]] const name_resolution* left = r.work.release();
   c.running_lookups.clear();
-  c.open_lookups.clear();
+  for (const auto& l : c.open_lookups) l->drop();
   fork_parent();
 }
 

@@ -41,6 +41,7 @@ struct core {
   race_pool races;
   worker hidden_worker;
   std::uint64_t last_id = 0;  // of lookups and races
+  endpoint_list sorted;       // for refresh_plan(): stacks are small where handlers run
   sigset_t mask_before_fork{};
 };
 
@@ -54,11 +55,34 @@ class core_guard {
   std::lock_guard<std::mutex> lock_;
 };
 
+// The same for hooks of calls that a signal handler may make: the lock is given up for lost after `patience`,
+// because its holder may wait for malloc(), and this thread's own malloc() may have been interrupted.
+class patient_guard {
+ public:
+  patient_guard(core& c, milliseconds patience);
+  ~patient_guard() {
+    if (held_) lock_.unlock();
+  }
+  patient_guard(const patient_guard&) = delete;
+  patient_guard& operator=(const patient_guard&) = delete;
+
+  explicit operator bool() const { return held_; }
+
+ private:
+  std::mutex& lock_;
+  bool held_;
+};
+
+// To begin something: without the lock the call is as without libhappy. Nobody holds it for so long.
+inline constexpr milliseconds patience_to_begin(200);
+// To end it: a race is left to itself, and its record is lost.
+inline constexpr milliseconds patience_to_end(5000);
+
 // Never destroyed: hooks and the worker may outlive every exit handler.
 core& the_core();
 
 // Takes in late answers of open lookups and forgets those that are too old to join a race.
-// Call with the lock held.
+// Call with the lock held, where memory can be allocated: not in what connect() calls.
 void service_lookups(core& c, time_point now);
 
 // Around fork(). The child has no worker, no races and no open lookups; what is known stays.
@@ -74,7 +98,9 @@ void mark_addresses(core& c, const intent& meant);
 // Makes room for one more open lookup.
 void bound_open_lookups(core& c);
 
-// Late answers of `id` will not be used any more.
+// Late answers of `id` will not be used any more: it is freed by the next service_lookups().
+//
+// Context:  signal-safe.
 void drop_lookup(core& c, std::uint64_t id);
 
 // Whether late answers of `id` may still come.

@@ -61,8 +61,8 @@ void fds_closing_hook(unsigned first, unsigned last) {
   guarded([&] { fds_closing(the_core(), first, last); });
 }
 
-std::int64_t wait_limit_hook(const int* fds, unsigned count) {
-  return guarded(std::int64_t{-1}, [&] { return wait_limit(the_core(), fds, count); });
+std::int64_t wait_limit_hook(const int* fds, unsigned count, std::uint64_t signals) {
+  return guarded(std::int64_t{-1}, [&] { return wait_limit(the_core(), fds, count, signals); });
 }
 
 int change_epoll_hook(int set, int operation, int fd, epoll_event* event) {
@@ -86,6 +86,10 @@ happy_step returned_hook(happy_connect* call, int result, int error) {
 
 happy_step woken_hook(happy_connect* call, int error) {
   return guarded(HAPPY_STEP_RESULT, [&] { return connect_woken(the_core(), *call, error); });
+}
+
+happy_step polled_hook(happy_connect* call, int error) {
+  return guarded(HAPPY_STEP_RESULT, [&] { return connect_polled(the_core(), *call, error); });
 }
 
 void left_hook(happy_connect* call) {
@@ -121,6 +125,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .connect_begin = begin_hook,
              .connect_returned = returned_hook,
              .connect_woken = woken_hook,
+             .connect_polled = polled_hook,
              .connect_left = left_hook,
              .fds_closing = fds_closing_hook,
              .wait_limit = wait_limit_hook,

@@ -6,6 +6,7 @@
 #include "resolver/clock.h"
 #include "resolver/source_address.h"
 #include "resolver/trace.h"
+#include "shim/base/handler_sign.h"
 #include "shim/base/raw_syscall.h"
 
 namespace happy {
@@ -16,7 +17,8 @@ int af_of(const intent& meant) {
   return meant.ipv4 ? AF_INET : AF_INET6;
 }
 
-bool is_known(core& c, const address& a) {
+// Its table is large for the stack of a thread that connects to an address without a hint.
+[[gnu::noinline]] bool is_known(core& c, const address& a) {
   core_guard guard(c);
   known_destination known;
   return c.intents.find(a, raw_gettid(), clock_now(), known);
@@ -38,6 +40,7 @@ void publish_hints(core& c, const intent& meant) {
 void follow_hint(core& c, const happy_connect& call, const endpoint& named) {
   happy_hint hint;
   if (c.host.find_hint(call.to, call.length, &hint) == 0 || is_known(c, named.address)) return;
+  if (may_be_in_handler(call.signals)) return;  // a lookup allocates
   addrinfo hints{};
   hints.ai_family = hint.af;
   hints.ai_socktype = SOCK_STREAM;

@@ -74,15 +74,16 @@ void keep(core& c, intent&& meant, std::unique_ptr<lookup> open, bool worker_may
   if (!meant.unconfirmed) publish_hints(c, meant);
   core_guard guard(c);
   c.intents.forget_failures(meant.thread);
+  const bool wants_worker = open != nullptr && worker_may_start;
   if (open != nullptr) {
     bound_open_lookups(c);
     c.open_lookups.push_back(std::move(open));
-    if (worker_may_start) c.hidden_worker.engage(c, false);
   }
+  meant.reserve_failures();
   mark_addresses(c, meant);
   c.intents.add(std::move(meant));
-  c.races.prepare();
   service_lookups(c, clock_now());
+  if (wants_worker) c.hidden_worker.engage(c, {});
 }
 
 begun_lookup begin_lookup(core& c, const happy_question& question, bool complete) {

@@ -10,6 +10,7 @@
 #include "racer/handover.h"
 #include "racer/progress.h"
 #include "resolver/clock.h"
+#include "shim/base/handler_sign.h"
 
 namespace happy {
 namespace {
@@ -144,7 +145,7 @@ bool take_attempt(pending_race& first, pending_race& r) {
   }
   if (!copy_file_state(r.original.fd, f, a->socket.get(), f)) return false;
   r.winner_socket = std::move(a->socket);
-  first.attempts.erase(a);
+  first.attempts.erase(static_cast<std::size_t>(a - first.attempts.begin()));
   return hand_over(r);
 }
 
@@ -177,6 +178,29 @@ bool waits_for_socket_of(const pending_race& r, const int* fds, unsigned count) 
   return std::any_of(r.sockets.begin(), r.sockets.end(), [&](const program_socket& s) {
     return std::find(fds, fds + count, s.fd) != fds + count;
   });
+}
+
+// The delay has passed: the worker moves the race on from here, or, where there is none, the program's own
+// waiting calls. False: the race has ended meanwhile.
+bool give_to_somebody(core& c, pending_race& r, std::uint64_t signals) {
+  const std::uint32_t generation = r.generation;
+  r.clocked = false;
+  r.armed = true;
+  const bool engaged = c.hidden_worker.engage(c, {r.single_threaded, signals, &r});
+  if (r.generation != generation) return false;
+  r.driven = !engaged;
+  r.deaf = r.driven && may_be_in_handler(signals);
+  return true;
+}
+
+// What the worker would do. The time at which it wants to be done again.
+time_point drive_non_blocking(core& c, pending_race& r, time_point now) {
+  for (std::size_t i = r.attempts.size(); !r.won && i-- > 0;) {
+    report_attempt(r, r.attempts[i].socket.get(), now);
+  }
+  if (!r.deaf) service_lookups(c, now);
+  const time_point next = tend_non_blocking(c, r, now);
+  return r.used ? std::min(next, now + look_again) : never;
 }
 
 }  // namespace
@@ -245,8 +269,10 @@ happy_step pending_returned(core& c, pending_race& r, happy_connect& call, int r
   r.active_from = now + r.delay;
   // Suites may connect to a server of their own thread and wait in accept().
   r.clocked = r.single_threaded && !r.swap;
-  if (!r.clocked && !hand_to_worker(c, r, call, r.active_from)) {
-    return settle(c, r, call, result, error);
+  if (!r.clocked) {
+    const handed outcome = hand_to_worker(c, r, call, r.active_from);
+    if (outcome == handed::ended) return give(call, result, error);
+    r.clocked = outcome == handed::to_nobody;
   }
   count_pending(c);
   return give(call, -1, EINPROGRESS);
@@ -294,12 +320,13 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
 }
 
 void fds_closing(core& c, unsigned first, unsigned last) {
-  core_guard guard(c);
+  const patient_guard guard(c, patience_to_begin);
+  if (!guard) return;  // the cookie will tell
   const time_point now = clock_now();
   c.races.for_each_used([&](pending_race& r) {
     if (!r.non_blocking) {
       // Another thread takes the fd away from one that is inside connect(): that one goes on alone.
-      if (r.armed && !r.published && covers(first, last, r.fd))
+      if ((r.armed || r.driven) && !r.published && covers(first, last, r.fd))
         abandon(c, r, "the program closed the fd");
       return;
     }
@@ -312,17 +339,15 @@ void fds_closing(core& c, unsigned first, unsigned last) {
   });
 }
 
-std::int64_t wait_limit(core& c, const int* fds, unsigned count) {
-  core_guard guard(c);
+std::int64_t wait_limit(core& c, const int* fds, unsigned count, std::uint64_t signals) {
+  const patient_guard guard(c, patience_to_begin);
+  if (!guard) return -1;
   const time_point now = clock_now();
   time_point limit = never;
   c.races.for_each_used([&](pending_race& r) {
     if (!r.non_blocking) return;
-    if (r.clocked && now >= r.active_from) {
-      r.clocked = false;
-      r.armed = true;
-      if (!c.hidden_worker.engage(c, r.single_threaded)) return abandon(c, r, "no worker");
-    }
+    if (r.clocked && now >= r.active_from && !give_to_somebody(c, r, signals)) return;
+    if (r.driven) limit = std::min(limit, drive_non_blocking(c, r, now));
     if (r.clocked) limit = std::min(limit, r.active_from);
     if (r.armed && waits_for_socket_of(r, fds, count)) limit = std::min(limit, now + look_again);
   });
@@ -331,7 +356,7 @@ std::int64_t wait_limit(core& c, const int* fds, unsigned count) {
 }
 
 int change_epoll(core& c, int set, int operation, int fd, epoll_event* event) {
-  core_guard guard(c);
+  const patient_guard guard(c, patience_to_begin);
   return real->epoll_ctl(set, operation, fd, event);
 }
 
@@ -339,9 +364,9 @@ void count_pending(core& c) {
   std::uint32_t races = 0;
   std::uint32_t clocked = 0;
   c.races.for_each_used([&](const pending_race& r) {
-    if (r.non_blocking ? r.sockets.empty() : !r.armed) return;
+    if (r.non_blocking ? r.sockets.empty() : !r.armed && !r.driven) return;
     ++races;
-    if (r.clocked) ++clocked;
+    if (r.clocked || (r.non_blocking && r.driven)) ++clocked;
   });
   __atomic_store_n(&c.host.pending->races, races, __ATOMIC_RELEASE);
   __atomic_store_n(&c.host.pending->clocked, clocked, __ATOMIC_RELEASE);

@@ -44,7 +44,7 @@ template <typename Function>
 bool for_each_fd(Function&& visit) {
   const unique_fd folder = open_hidden("/proc/self/fd", O_DIRECTORY);
   if (!folder.valid()) return false;
-  alignas(directory_entry) char buffer[4096];
+  alignas(directory_entry) char buffer[2048];
   for (;;) {
     const long size = raw_syscall(SYS_getdents64, folder.get(), reinterpret_cast<long>(buffer),
                                   static_cast<long>(sizeof buffer));
@@ -79,7 +79,7 @@ template <typename Function>
 bool for_each_line(const char* path, Function&& visit) {
   const unique_fd file = open_hidden(path, 0);
   if (!file.valid()) return false;
-  char buffer[4096];
+  char buffer[1024];
   std::size_t kept = 0;
   for (;;) {
     const ssize_t size = real->read(file.get(), buffer + kept, sizeof buffer - kept);

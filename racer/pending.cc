@@ -2,6 +2,9 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
+
+#include <new>
 
 #include "shim/base/raw_syscall.h"
 
@@ -22,6 +25,7 @@ void reset(pending_race& r) {
   r.forgotten_at = never;
   r.known.candidates.clear();
   r.failures.clear();
+  r.driven = r.deaf = r.named_troubled = false;
   r.armed = r.active = false;
   r.active_from = never;
   r.original = {};
@@ -34,26 +38,32 @@ void reset(pending_race& r) {
 }  // namespace
 
 pending_race* race_pool::acquire() {
-  for (pending_race& r : records_) {
-    if (r.used) continue;
-    r.used = true;
-    return &r;
+  pending_race* free = nullptr;
+  for (std::uint32_t i = 0; i < made_ && free == nullptr; ++i) {
+    if (!at(i).used) free = &at(i);
   }
-  if (records_.size() == max_races) return nullptr;
-  pending_race& r = records_.emplace_back();
-  r.index = static_cast<std::uint32_t>(records_.size() - 1);
-  r.used = true;
-  return &r;
+  if (free == nullptr) free = make();
+  if (free != nullptr) free->used = true;
+  return free;
 }
 
-void race_pool::prepare() {
-  if (!records_.empty()) return;
-  if (pending_race* r = acquire()) release(*r);
+pending_race* race_pool::make() {
+  if (made_ == max_races) return nullptr;
+  block*& home = blocks_[made_ / block_size];
+  if (home == nullptr) {
+    void* memory =
+        mmap(nullptr, sizeof(block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    home = static_cast<block*>(memory);
+  }
+  auto* r = new (&(*home)[made_ % block_size]) pending_race;
+  r->index = made_++;
+  return r;
 }
 
 pending_race* race_pool::find(std::uint32_t index, std::uint32_t generation) {
-  if (index >= records_.size()) return nullptr;
-  pending_race& r = records_[index];
+  if (index >= made_) return nullptr;
+  pending_race& r = at(index);
   return r.used && r.generation == generation ? &r : nullptr;
 }
 

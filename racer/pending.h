@@ -3,10 +3,9 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
-#include <vector>
 
 #include "racer/attempt.h"
 #include "racer/race.h"
@@ -71,12 +70,15 @@ struct pending_race {
   time_point forgotten_at = never;  // the program has closed them all; its next may come until then
 
   // The hidden side.
+  bool driven = false;  // no worker to be had: the program's own calls move it on
+  bool deaf = false;    // driven where nothing can be allocated: late answers are not taken in
+  bool named_troubled = false;     // driven: an ICMP error came for the program's own attempt
   bool armed = false;              // the worker watches the time
   bool active = false;             // hidden attempts may be made
   time_point active_from = never;  // an armed race becomes active then
   original_socket original;
   guarded_socket original_dup;  // keeps original.fd
-  std::vector<hidden_attempt> attempts;
+  bounded_vector<hidden_attempt, max_attempts_in_flight> attempts;
   bool won = false;
   bool lost = false;
   time_point won_at{};
@@ -93,13 +95,14 @@ void wake_caller(pending_race& r);
 // worker; beyond this number connect() is left alone.
 inline constexpr std::size_t max_races = 1024;
 
+// Records come from the kernel in blocks, never from malloc(): connect() may be called in a signal handler
+// that has interrupted it.
 class race_pool {
  public:
-  // A record with everything at its start, or nullptr: all are in use.
+  // A record with everything at its start, or nullptr: all are in use, or there is no memory.
+  //
+  // Context:  signal-safe.
   pending_race* acquire();
-
-  // Makes sure that a record exists, so that the next acquire() does not allocate.
-  void prepare();
 
   // The record if it is still in the use that `generation` names, else nullptr.
   pending_race* find(std::uint32_t index, std::uint32_t generation);
@@ -109,13 +112,22 @@ class race_pool {
 
   template <typename Function>
   void for_each_used(Function&& function) {
-    for (pending_race& r : records_) {
-      if (r.used) function(r);
+    for (std::uint32_t i = 0; i < made_; ++i) {
+      if (pending_race& r = at(i); r.used) function(r);
     }
   }
 
  private:
-  std::deque<pending_race> records_;  // addresses stay: callers sleep on `word`
+  static constexpr std::uint32_t block_size = 4;  // 75 KB
+  using block = pending_race[block_size];
+
+  pending_race& at(std::uint32_t index) {
+    return (*blocks_[index / block_size])[index % block_size];
+  }
+  pending_race* make();
+
+  std::array<block*, max_races / block_size> blocks_{};  // addresses stay: callers sleep on `word`
+  std::uint32_t made_ = 0;
 };
 
 }  // namespace happy

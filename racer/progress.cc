@@ -57,7 +57,7 @@ void keep_for_program(pending_race& r, hidden_attempt& a, time_point now) {
   const endpoint where = a.where;
   r.winner = where;
   r.winner_socket = std::move(a.socket);
-  r.attempts.erase(r.attempts.begin() + (&a - r.attempts.data()));
+  r.attempts.erase(static_cast<std::size_t>(&a - r.attempts.begin()));
   fail_hidden(r, where, 0, true, now);
 }
 
@@ -99,17 +99,17 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
     for (const candidate& known : meant->candidates) r.known.candidates.push_back(known);
   }
   const privacy least = named_privacy(r);
-  endpoint_list sorted;
+  c.sorted.clear();
   // A program that names IPv4 addresses to an IPv6 socket (a JVM) goes on seeing them so.
   const bool as_mapped = is_v4_mapped(r.named.address);
   for (const candidate& known : r.known.candidates) {
     if (!is_allowed(known, r, least)) continue;
-    sorted.push_back({as_mapped ? mapped(known.destination) : known.destination,
-                      known.port != 0 ? known.port : r.port});
+    c.sorted.push_back({as_mapped ? mapped(known.destination) : known.destination,
+                        known.port != 0 ? known.port : r.port});
   }
   r.machine.set_plan(
-      plan({sorted.begin(), sorted.size()}, r.named, c.timing.preferred_family_count),
-      !lookup_is_open(c, r.lookup, now));
+      plan({c.sorted.begin(), c.sorted.size()}, r.named, c.timing.preferred_family_count),
+      r.deaf || !lookup_is_open(c, r.lookup, now));
 }
 
 bool adopt_original(pending_race& r) {
@@ -164,7 +164,7 @@ void report_attempt(pending_race& r, int fd, time_point now) {
       r.machine.handle({.what = race_event::kind::connected, .where = where}, now);
       return;
     case attempt_state::failed:
-      r.attempts.erase(a);
+      r.attempts.erase(static_cast<std::size_t>(a - r.attempts.begin()));
       fail_hidden(r, where, report.error, true, now);
       return;
   }
@@ -192,7 +192,9 @@ void keep_failures(core& c, pending_race& r, time_point now) {
   if (meant == nullptr || r.swap) return;
   meant->failures.clear();
   for (const failure& f : r.failures) {
-    if (f.where != r.named) meant->failures.push_back(f);  // the caller is told that one now
+    if (f.where == r.named) continue;  // the caller is told that one now
+    if (meant->failures.size() == meant->failures.capacity()) break;
+    meant->failures.push_back(f);
   }
   meant->failed_thread = r.thread;
   meant->failures_until = now + failure_lifetime;
@@ -224,7 +226,7 @@ delivery publish(pending_race& r) {
 }
 
 void end_race(core& c, pending_race& r) {
-  const bool watched = r.active || r.armed;
+  const bool watched = !r.driven && (r.active || r.armed);
   c.races.release(r);
   count_pending(c);
   if (watched) c.hidden_worker.wake();
@@ -237,7 +239,7 @@ void quiesce(core& c, bool network_changes) {
       if (r.active || r.armed || r.clocked) abandon(c, r, "the process changes its own rules");
     });
     count_pending(c);
-    c.open_lookups.clear();
+    for (const auto& l : c.open_lookups) l->drop();
     if (network_changes) c.intents.clear();
     c.hidden_worker.dismiss();
   }

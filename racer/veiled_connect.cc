@@ -117,8 +117,9 @@ happy_step start_veiled(core& c, pending_race& r, happy_connect& call, time_poin
   trace_race_endpoint("veiled", r, r.named);
   refresh_plan(c, r, now);
   advance(c, r, now);
-  const bool races = !is_without_attempt(r) && hand_to_worker(c, r, call, now);
-  if (r.used && !races) abandon(c, r, "no hidden attempt can be made");
+  const handed outcome =
+      is_without_attempt(r) ? handed::to_nobody : hand_to_worker(c, r, call, now);
+  if (outcome == handed::to_nobody && r.used) abandon(c, r, "no hidden attempt can be made");
   return give(call, -1, EINPROGRESS);
 }
 

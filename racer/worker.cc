@@ -12,6 +12,7 @@
 #include "racer/open_files.h"
 #include "racer/progress.h"
 #include "resolver/clock.h"
+#include "shim/base/handler_sign.h"
 #include "shim/base/raw_syscall.h"
 
 namespace happy {
@@ -81,6 +82,7 @@ bool deliver(core& c, pending_race& r, time_point now) {
 
 // Moves one race on. The time at which it wants to be looked at again.
 time_point tend(core& c, pending_race& r, time_point now) {
+  if (r.driven) return never;
   if (r.non_blocking) return tend_non_blocking(c, r, now);
   activate_if_due(c, r, now);
   if (!r.used) return never;
@@ -96,10 +98,11 @@ time_point tend(core& c, pending_race& r, time_point now) {
   return deliver(c, r, now) ? never : now + caller_retry;
 }
 
-bool is_watched(const pending_race& r) { return r.armed || r.active; }
+bool is_watched(const pending_race& r) { return !r.driven && (r.armed || r.active); }
 
 void watch_races(core& c, watch_list& list) {
   c.races.for_each_used([&](const pending_race& r) {
+    if (r.driven) return;
     for (const hidden_attempt& a : r.attempts) {
       list.fds.push_back({.fd = a.socket.get(), .events = POLLOUT, .revents = 0});
       list.owners.push_back({r.index, r.generation});
@@ -145,11 +148,30 @@ void worker::sleep(watch_list& list, time_point now) {
               list.deadline == never ? 0 : reinterpret_cast<long>(&limit));
 }
 
-bool worker::engage(core& c, bool process_was_single_threaded) {
+bool worker::engage(core& c, const employer& by) {
   if (running_) {
     wake();
     return true;
   }
+  if (by.signals && may_be_in_handler(*by.signals)) return false;
+  running_ = true;
+  leave_at_once_ = by.single_threaded;
+  idle_since_ = never;
+  c.lock.unlock();
+  const bool made = make_thread(c);
+  c.lock.lock();
+  if (made) {
+    wake();
+    return true;
+  }
+  running_ = false;
+  c.races.for_each_used([&](pending_race& r) {  // those that have counted on it meanwhile
+    if (&r != by.race && is_watched(r)) abandon(c, r, "no worker");
+  });
+  return false;
+}
+
+bool worker::make_thread(core& c) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -157,11 +179,7 @@ bool worker::engage(core& c, bool process_was_single_threaded) {
   pthread_t thread;
   const int failed = real->pthread_create(&thread, &attributes, enter, &c);
   pthread_attr_destroy(&attributes);
-  if (failed != 0) return false;
-  running_ = true;
-  leave_at_once_ = process_was_single_threaded;
-  idle_since_ = never;
-  return true;
+  return failed == 0;
 }
 
 void worker::dismiss() {

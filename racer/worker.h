@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "shim/base/time.h"
 
@@ -16,14 +17,25 @@ namespace happy {
 struct core;
 struct watch_list;
 
+struct pending_race;
+
+// Who wants the worker.
+struct employer {
+  bool single_threaded = false;  // the process has no other thread
+  std::optional<std::uint64_t>
+      signals;  // blocked by the thread; none: it is known to be able to allocate
+  const pending_race* race = nullptr;
+};
+
 // Members are guarded by the engine's lock.
 class worker {
  public:
-  // Starts the thread, or wakes it if it runs. False if there is none to be had: then nothing can be
-  // raced.
+  // Starts the thread, or wakes it if it runs. False if there is none to be had: pthread_create() fails, or
+  // may have been called by a signal handler, and it allocates.
   //
-  // Context:  allocates a stack; not for signal handlers unless the worker already runs.
-  bool engage(core& c, bool process_was_single_threaded);
+  // Context:  gives the engine's lock up while it makes the thread (a sanitizer's pthread_create() waits for
+  //           a fork(), whose handlers wait for the lock): any race may have ended when it returns.
+  bool engage(core& c, const employer& by);
 
   // Lets the thread look at its races again, if it runs.
   void wake();
@@ -39,6 +51,7 @@ class worker {
   void forget();
 
  private:
+  bool make_thread(core& c);
   static void* enter(void* argument);
   void loop(core& c) noexcept;
   bool turn(core& c);

@@ -154,6 +154,8 @@ bool dns_query::hide() {
   return state_->sockets().hide();
 }
 
+void dns_query::close_sockets() { state_->sockets().close_all(); }
+
 // An error is both: c-ares finds out which by reading and writing.
 void dns_query::process(int fd, short revents) {
   errno_saver keep;

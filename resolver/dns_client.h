@@ -47,6 +47,9 @@ class dns_query {
   // False if there is no room: the query is of no more use.
   bool hide();
 
+  // The query is over, though not freed: no answer will come. Does not free memory.
+  void close_sockets();
+
   // How long until process_timeouts() has something to do; nullopt: nothing is outstanding.
   // Relative, because c-ares reads a clock of its own.
   std::optional<duration> until_timeout() const;

@@ -40,6 +40,10 @@ bool dns_sockets::hide() {
                      [](entry& e) { return !e.socket.valid() || e.socket.hide(); });
 }
 
+void dns_sockets::close_all() {
+  for (entry& e : entries_) e.socket.reset();
+}
+
 bounded_vector<pollfd, max_query_fds> dns_sockets::poll_set() const {
   bounded_vector<pollfd, max_query_fds> all;
   for (const entry& e : entries_) {

@@ -38,6 +38,9 @@ class dns_sockets {
   // possible: the query is to be given up.
   bool hide();
 
+  // Closes what is open; c-ares finds its descriptors gone. Nothing of it is told, or freed, now.
+  void close_all();
+
   bounded_vector<pollfd, max_query_fds> poll_set() const;
 
   // What c-ares calls a descriptor of poll_set(); ARES_SOCKET_BAD for any other.

@@ -50,10 +50,13 @@ struct intent {
   bool outgrown = false;     // and the rest has brought addresses that are not in it
   bool unconfirmed = false;  // a hint: answers count only once they contain the first candidate
   std::vector<candidate> candidates;  // in the order of SORT-1
-  // The failed race's errors: served to `failed_thread`, until `failures_until`.
+  // The failed race's errors: served to `failed_thread`, until `failures_until`. Their room is made with
+  // the candidates: a race may be lost where nothing can be allocated.
   std::vector<failure> failures;
   pid_t failed_thread = 0;
   time_point failures_until{};
+
+  void reserve_failures() { failures.reserve(candidates.size()); }
 };
 
 // What connect() can know of the address it was given.

@@ -145,6 +145,13 @@ bounded_vector<pollfd, max_lookup_fds> lookup::poll_set() const {
   return all;
 }
 
+void lookup::drop() {
+  dropped_ = true;
+  for (asked& a : asked_) {
+    for (dns_query& query : a.queries) query.close_sockets();
+  }
+}
+
 time_point lookup::deadline(time_point now) const {
   time_point earliest = std::min(next_resend(record_type::aaaa), next_resend(record_type::a));
   for (const asked& a : asked_) {

@@ -36,6 +36,10 @@ class lookup {
   bool service(time_point now);
 
   bounded_vector<pollfd, max_lookup_fds> poll_set() const;
+  // Closes its sockets: nothing more is wanted of it. Does not free memory.
+  void drop();
+  bool dropped() const { return dropped_; }
+
   // When turn() has something to do although nothing arrived.
   time_point wait_until(time_point now);
   // When the queries alone have: for what is left of a lookup that has moved on.
@@ -66,6 +70,7 @@ class lookup {
   resolution resolution_;
   std::array<asked, 2> asked_;
   bool hidden_ = false;
+  bool dropped_ = false;
 };
 
 // When glibc gives up on nameservers that stay silent: its own sum of time-outs.

@@ -160,8 +160,12 @@ enum happy_step {
   HAPPY_STEP_PASS,    /* nothing to race: call the real connect() and return its result */
   HAPPY_STEP_CONNECT, /* call the real connect() on `fd`, then connect_returned() */
   HAPPY_STEP_WAIT,    /* sleep while *word == word_value, at most wait_ns, then connect_woken() */
+  HAPPY_STEP_POLL,    /* poll() for `fds`, at most wait_ns, then connect_polled() */
   HAPPY_STEP_RESULT   /* return `result`; errno is `error` if that is -1 */
 };
+
+/* The program's own socket and the hidden attempts of one race. */
+#define HAPPY_MAX_CONNECT_FDS 33
 
 /* One blocking connect(), on the caller's stack. The engine never keeps a pointer to it. */
 struct happy_connect {
@@ -171,11 +175,14 @@ struct happy_connect {
   socklen_t length;
   int single_threaded; /* no second thread exists in the process */
   int free_port;       /* if bound to a port, it was the kernel's choice */
+  uint64_t signals;    /* those that the caller's thread had blocked */
 
   /* for the step that the engine asked for */
   int quiet; /* CONNECT: with signals blocked; SO_SNDTIMEO ends it within a clock tick */
   const uint32_t* word;
   uint32_t word_value;
+  struct pollfd fds[HAPPY_MAX_CONNECT_FDS];
+  nfds_t fd_count;
   int64_t wait_ns; /* -1: no limit */
   int result;
   int error;
@@ -201,10 +208,11 @@ struct happy_engine {
   void (*remember_host)(const char* name, const struct hostent* answer);
 
   /* A blocking connect(), step by step. connect_begin() is the only one that may return STEP_PASS.
-   * Signal-safe but for the first race, which makes the worker thread. */
+   * All are signal-safe: a connect() in a signal handler may have interrupted malloc(). */
   enum happy_step (*connect_begin)(struct happy_connect* call);
   enum happy_step (*connect_returned)(struct happy_connect* call, int result, int error);
   enum happy_step (*connect_woken)(struct happy_connect* call, int error);
+  enum happy_step (*connect_polled)(struct happy_connect* call, int error);
   /* The caller will never come back for this connect() (cancellation). */
   void (*connect_left)(struct happy_connect* call);
 
@@ -212,8 +220,8 @@ struct happy_engine {
   void (*fds_closing)(unsigned first, unsigned last);
   /* For a thread that is about to wait: starts what is due, and says after how many nanoseconds it wants
    * to be asked again (-1: no need). `fds`: what the thread waits for other than to write; a socket
-   * that is replaced meanwhile wakes only those that wait to write. */
-  int64_t (*wait_limit)(const int* fds, unsigned count);
+   * that is replaced meanwhile wakes only those that wait to write. `signals`: as in a happy_connect. */
+  int64_t (*wait_limit)(const int* fds, unsigned count, uint64_t signals);
   /* The real epoll_ctl(), while no hand-over is going on. */
   int (*change_epoll)(int set, int operation, int fd, struct epoll_event* event);
 

@@ -12,6 +12,10 @@ class engine_visit {
  public:
   engine_visit() : before_(set_inside(1)) {}
   ~engine_visit() { set_inside(before_); }
+
+  // What the caller's thread had blocked.
+  std::uint64_t signals_before() const { return quiet_.before(); }
+
   engine_visit(const engine_visit&) = delete;
   engine_visit& operator=(const engine_visit&) = delete;
 

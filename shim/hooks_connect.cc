@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "shim/base/address_filter.h"
+#include "shim/base/handler_sign.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/bound_ports.h"
@@ -38,6 +39,7 @@ void leave(void* argument) {
 happy_step begin(const happy_engine* engine, happy_connect& call) {
   engine_visit visit;
   errno_saver keep;
+  call.signals = visit.signals_before();
   return engine->connect_begin(&call);
 }
 
@@ -72,6 +74,19 @@ happy_step wait_for_race(const happy_engine* engine, happy_connect& call) {
   return engine->connect_woken(&call, outcome < 0 ? static_cast<int>(-outcome) : 0);
 }
 
+// The caller itself looks after the race. As above, a cancellation point that holds nothing.
+happy_step poll_for_race(const happy_engine* engine, happy_connect& call) {
+  timespec limit{.tv_sec = call.wait_ns / 1'000'000'000, .tv_nsec = call.wait_ns % 1'000'000'000};
+  int type = 0;
+  libc.pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+  const long outcome =
+      raw_syscall(SYS_ppoll, reinterpret_cast<long>(call.fds), static_cast<long>(call.fd_count),
+                  call.wait_ns < 0 ? 0 : reinterpret_cast<long>(&limit), 0, sizeof(std::uint64_t));
+  libc.pthread_setcanceltype(type, nullptr);
+  engine_visit visit;
+  return engine->connect_polled(&call, outcome < 0 ? static_cast<int>(-outcome) : 0);
+}
+
 // Goes through the steps after the first until there is a result.
 void run(const happy_engine* engine, happy_connect& call, happy_step step) {
   departure from{engine, &call};
@@ -80,6 +95,7 @@ void run(const happy_engine* engine, happy_connect& call, happy_step step) {
     switch (step) {
       case HAPPY_STEP_CONNECT: step = connect_now(engine, call); break;
       case HAPPY_STEP_WAIT: step = wait_for_race(engine, call); break;
+      case HAPPY_STEP_POLL: step = poll_for_race(engine, call); break;
       case HAPPY_STEP_PASS:
       case HAPPY_STEP_RESULT: break;
     }
@@ -129,11 +145,12 @@ bool is_unknown(const sockaddr* to, socklen_t length) {
 // every connect is to be handed over, for tests).
 const happy_engine* engine_for(const sockaddr* to, socklen_t length) {
   const happy_engine* engine = loaded_engine();
+  if (engine != nullptr) return engine;
   happy_hint ignored;
-  if (engine == nullptr && (process_environment().settings.force & HAPPY_FORCE_SWAP) != 0)
-    return load_engine();
-  if (engine == nullptr && find_hint(to, length, &ignored) != 0) return load_engine();
-  return engine;
+  if (!forced_swap() && find_hint(to, length, &ignored) == 0) return nullptr;
+  std::uint64_t blocked = 0;
+  raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, reinterpret_cast<long>(&blocked), sizeof blocked);
+  return may_be_in_handler(blocked) ? nullptr : load_engine();
 }
 
 int hook_connect(int fd, const sockaddr* to, socklen_t length) {
@@ -145,6 +162,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
     return real->connect(fd, to, length);
   }
   if (is_unknown(to, length)) return real->connect(fd, to, length);
+  if (is_short_of_stack()) return real->connect(fd, to, length);
   const happy_engine* engine = engine_for(to, length);
   if (engine == nullptr || foreign_process()) return real->connect(fd, to, length);
 

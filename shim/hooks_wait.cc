@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "shim/base/handler_sign.h"
 #include "shim/base/real_functions.h"
 #include "shim/engine_visit.h"
 #include "shim/late_function.h"
@@ -80,10 +81,10 @@ struct read_waits {
 
 std::int64_t limit_of(const read_waits& waits) {
   const happy_engine* engine = loaded_engine();
-  if (engine == nullptr) return -1;
+  if (engine == nullptr || is_short_of_stack()) return -1;
   errno_saver keep;
   engine_visit visit;
-  return engine->wait_limit(waits.fds, waits.count);
+  return engine->wait_limit(waits.fds, waits.count, visit.signals_before());
 }
 
 // Calls `wait(nanoseconds)`, which gives what the real function gives, until something has happened or

@@ -131,7 +131,7 @@ bool write_line(const char* line, std::size_t length) {
 }
 
 // HAPPY_* values that were not taken, in a line before all others.
-void tell_refused_once() {
+[[gnu::noinline]] void tell_refused_once() {
   const environment& e = process_environment();
   if (e.refused == 0 || output.told_refused.exchange(true, std::memory_order_relaxed)) return;
   json_line line = trace_line("setting_refused");
@@ -143,6 +143,14 @@ std::int64_t now_us() {
   timespec now{};
   raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, reinterpret_cast<long>(&now));
   return now.tv_sec * 1'000'000 + now.tv_nsec / 1000;
+}
+
+// Lines are large: one at a time on a stack that may be small.
+[[gnu::noinline]] void tell_dropped(std::uint32_t lines) {
+  json_line told = trace_line("dropped");
+  told.number("lines", lines).finish();
+  if (!write_line(told.data(), told.size()))
+    output.dropped.fetch_add(lines, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -157,11 +165,7 @@ void trace_write(const char* line, std::size_t length) {
     return;
   }
   const std::uint32_t lost = output.dropped.exchange(0, std::memory_order_relaxed);
-  if (lost == 0) return;
-  json_line told = trace_line("dropped");
-  told.number("lines", lost).finish();
-  if (!write_line(told.data(), told.size()))
-    output.dropped.fetch_add(lost, std::memory_order_relaxed);
+  if (lost != 0) tell_dropped(lost);
 }
 
 void trace_note(const char* event, const char* reason) {

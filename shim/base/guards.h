@@ -32,6 +32,8 @@ class signals_off {
     raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&previous_), 0,
                 sizeof previous_);
   }
+  // What was blocked, as the kernel counts signals.
+  std::uint64_t before() const { return previous_; }
   signals_off(const signals_off&) = delete;
   signals_off& operator=(const signals_off&) = delete;
 

@@ -15,11 +15,12 @@ ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address
 PATIENT = {"HAPPY_RESOLUTION_DELAY_MS": "1000"}  # so that a busy machine's late answer is not left out
 
 
-def same_end(network, what, after_ms, options):
+def same_end(network, what, after_ms, options, connects=0):
     """The victims `ends` and `mallocs`, compared."""
-    program = "mallocs" if "memory" in what or what in ("datagram-handler", "busy-handler") else "ends"
+    program = "mallocs" if "memory" in what or what.startswith(("datagram-handler", "busy-handler")) else "ends"
     _, _, happy = hardening.compare(network, f"{what} after {after_ms} ms",
                                     lambda host: victim(program, what, after_ms, host.name, 7), **options)
+    check(int(hardening.said(happy, "at_succeeded") or 0) >= connects, f"it was not raced: {happy.output}")
     check(what not in ("jump-exit", "jump-exit-threads", "main-exit") or happy.seconds() < 2, "the process stayed")
 
 
@@ -38,6 +39,15 @@ for what, after_ms, label, faults, options in (
         ("no-memory", 0, "v6", V6_DEAD, SOONER), ("no-memory-once", 0, "v6", V6_DEAD, SOONER)):
     REGISTRY[f"again_{what.replace('-', '_')}_{after_ms}ms_{label}"] = Case(
         same_end, faults, (what, after_ms, options), load=LIGHT, lab_options=ONE_RETRY)
+
+BUSY = {"sooner": True, "slack_s": 3}  # thirty races, where bare has thirty refusals
+# In a handler that has interrupted malloc() nothing may be allocated; it is raced all the same.
+for how in ("", "-threads", "-poll", "-threads-poll", "-stack", "-blocked"):
+    for label, fault, connects in (("reset", "all-reset", 0), ("v6", "v6-reset", 1), ("drop", "v6-drop", 1)):
+        if how == "-stack" or ("poll" in how and label == "v6"):
+            connects = 0  # no room for a race; the program sees the refusal of a socket that does not block
+        REGISTRY[f"again_busy_handler{how.replace('-', '_')}_{label}"] = Case(
+            same_end, (fault,), (f"busy-handler{how}", 60, BUSY, connects), load=LIGHT, lab_options=ONE_RETRY)
 
 # -- sockets --
 
