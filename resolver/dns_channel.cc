@@ -9,38 +9,20 @@
 namespace happy {
 namespace {
 
-// One round is one try of every nameserver; dns_query counts the rounds, because c-ares doubles its
-// timeout from one to the next and glibc does not.
-constexpr int tries_per_round = 1;
-
-using server_list = bounded_vector<address, max_nameservers>;
-
-server_list in_order(const resolver_config& config) {
-  static std::atomic<unsigned> queries{0};
-  server_list servers = config.nameservers;
-  if (config.rotate) {
-    // The two queries of a lookup start at the same nameserver.
-    const unsigned first = queries.fetch_add(1, std::memory_order_relaxed) / 2;
-    std::rotate(servers.begin(), servers.begin() + first % servers.size(), servers.end());
-  }
-  std::stable_partition(servers.begin(), servers.end(),
-                        [](const address& a) { return a.family == family::ipv6; });
-  return servers;
-}
-
 constexpr int options_given =
     ARES_OPT_FLAGS | ARES_OPT_EDNSPSZ | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS |
     ARES_OPT_UDP_PORT | ARES_OPT_TCP_PORT | ARES_OPT_SERVERS | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS |
     ARES_OPT_SORTLIST | ARES_OPT_NOROTATE | ARES_OPT_SOCK_STATE_CB;
 
 // Every option that c-ares would otherwise look for in files and in the environment.
-ares_options options_for(bool edns0, int timeout_s) {
+ares_options options_for(const dns_channel::options& o) {
   static char lookups[] = "b";
   ares_options options{};
-  options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | (edns0 ? ARES_FLAG_EDNS : 0);
+  options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | (o.edns0 ? ARES_FLAG_EDNS : 0) |
+                  (o.use_tcp ? ARES_FLAG_USEVC : 0);
   options.ednspsz = dns_channel::edns_payload;
-  options.timeout = timeout_s * 1000;
-  options.tries = tries_per_round;
+  options.timeout = static_cast<int>(std::chrono::ceil<milliseconds>(o.timeout).count());
+  options.tries = 1;  // who is asked again, and when, is for nameserver_turns to say
   options.lookups = lookups;
   return options;
 }
@@ -88,7 +70,7 @@ std::unique_ptr<dns_channel> dns_channel::make(const options& o) {
     initialised.store(true, std::memory_order_release);
   }
   std::unique_ptr<dns_channel> made(new dns_channel(o));
-  ares_options options = options_for(o.edns0, o.timeout_s);
+  ares_options options = options_for(o);
   options.sock_state_cb = dns_sockets::watch;
   options.sock_state_cb_data = &made->sockets_;
   if (ares_init_options(&made->channel_, &options, options_given) != ARES_SUCCESS) return nullptr;
@@ -96,26 +78,21 @@ std::unique_ptr<dns_channel> dns_channel::make(const options& o) {
   return made;
 }
 
-bool dns_channel::set_servers(const resolver_config& config, std::uint16_t port) {
-  const server_list servers = in_order(config);
-  ares_addr_port_node nodes[max_nameservers]{};
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    nodes[i].next = i + 1 < servers.size() ? &nodes[i + 1] : nullptr;
-    nodes[i].family = to_af(servers[i].family);
-    nodes[i].udp_port = port;
-    nodes[i].tcp_port = port;
-    std::memcpy(&nodes[i].addr, servers[i].bytes.data(),
-                servers[i].family == family::ipv4 ? 4 : 16);
-  }
-  return ares_set_servers_ports(channel_, nodes) == ARES_SUCCESS;
+bool dns_channel::set_server(const endpoint& nameserver) {
+  ares_addr_port_node node{};
+  node.family = to_af(nameserver.address.family);
+  node.udp_port = nameserver.port;
+  node.tcp_port = nameserver.port;
+  std::memcpy(&node.addr, nameserver.address.bytes.data(),
+              nameserver.address.family == family::ipv4 ? 4 : 16);
+  return ares_set_servers_ports(channel_, &node) == ARES_SUCCESS;
 }
 
-std::unique_ptr<dns_channel> dns_channel::open(const resolver_config& config, std::uint16_t port) {
-  const options o{config.edns0, config.timeout_s};
+std::unique_ptr<dns_channel> dns_channel::open(const endpoint& nameserver, const options& o) {
   std::unique_ptr<dns_channel> channel = take_idle(o);
   if (channel == nullptr) channel = make(o);
-  if (channel == nullptr || !channel->set_servers(config, port)) return nullptr;
-  channel->sockets_.begin_query();
+  if (channel == nullptr || !channel->set_server(nameserver)) return nullptr;
+  channel->sockets_.begin_query(nameserver.address.scope);
   return channel;
 }
 

@@ -6,7 +6,8 @@
 #include <memory>
 
 #include "resolver/dns_sockets.h"
-#include "resolver/resolv_conf.h"
+#include "shim/base/endpoint.h"
+#include "shim/base/time.h"
 
 namespace happy {
 
@@ -19,9 +20,17 @@ class dns_channel {
   // What glibc advertises; larger replies come over TCP.
   static constexpr int edns_payload = 1200;
 
-  // An idle one or a new one, its nameservers set in the order that this query shall ask them; nullptr
-  // when there is no memory.
-  static std::unique_ptr<dns_channel> open(const resolver_config& config, std::uint16_t port);
+  // What c-ares does not let one change later.
+  struct options {
+    bool edns0 = false;
+    bool use_tcp = false;
+    duration timeout{};
+
+    friend bool operator==(const options&, const options&) = default;
+  };
+
+  // An idle one or a new one, that asks `nameserver` once; nullptr when there is no memory.
+  static std::unique_ptr<dns_channel> open(const endpoint& nameserver, const options& o);
 
   // Keeps the channel for another query if this one went as nearly all go: one packet sent, one reply.
   // Whatever else c-ares may remember (EDNS refused, nameservers that failed) ends with the channel.
@@ -36,18 +45,10 @@ class dns_channel {
   const dns_sockets& sockets() const { return sockets_; }
 
  private:
-  // What c-ares does not let one change later.
-  struct options {
-    bool edns0 = false;
-    int timeout_s = 0;
-
-    friend bool operator==(const options&, const options&) = default;
-  };
-
   explicit dns_channel(const options& o) : options_(o) {}
   static std::unique_ptr<dns_channel> take_idle(const options& o);
   static std::unique_ptr<dns_channel> make(const options& o);
-  bool set_servers(const resolver_config& config, std::uint16_t port);
+  bool set_server(const endpoint& nameserver);
 
   const options options_;
   dns_sockets sockets_;

@@ -15,15 +15,17 @@
 
 namespace happy {
 
-// A UDP and a TCP socket per nameserver.
-inline constexpr std::size_t max_query_fds = 2 * max_nameservers;
+// UDP and, after a truncated reply, TCP.
+inline constexpr std::size_t max_channel_fds = 2;
+inline constexpr std::size_t max_query_fds = max_nameservers * max_channel_fds;
 
-// One name, one record type, on a c-ares channel and so a source port of its own. Nothing here
-// blocks. Destroying it at any moment closes its sockets.
+// One name, one record type, asked of each nameserver on a c-ares channel and so a source port of its own.
+// Nothing here blocks. Destroying it at any moment closes its sockets.
 //
-// Retries are glibc's: `attempts` rounds over the nameservers, `timeout_s` for each one. What the
-// kernel or the nameserver refuses (ICMP, SERVFAIL, NOTIMP, REFUSED) goes on to the next one at
-// once. Unlike in glibc, IPv6 nameservers come first.
+// The limits are glibc's: `attempts` rounds over the nameservers, which end when glibc's do. What the kernel
+// or the nameserver refuses (ICMP, SERVFAIL, NOTIMP, REFUSED) goes on to the next one at once. Unlike in
+// glibc, IPv6 nameservers come first and those that lately were silent last; a silent one is overtaken
+// (nameserver_turns); and where resolv.conf wants EDNS, what is silent to it is asked without.
 //
 // One that start() did not make can only be assigned to and destroyed.
 //

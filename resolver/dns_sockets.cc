@@ -25,7 +25,8 @@ void dns_sockets::watch(void* self, ares_socket_t place, int readable, int writa
   e->events = static_cast<short>((readable != 0 ? POLLIN : 0) | (writable != 0 ? POLLOUT : 0));
 }
 
-void dns_sockets::begin_query() {
+void dns_sockets::begin_query(std::uint32_t scope) {
+  scope_ = scope;
   hidden_ = false;
   packets_sent_ = 0;
 }
@@ -44,8 +45,8 @@ void dns_sockets::close_all() {
   for (entry& e : entries_) e.socket.reset();
 }
 
-bounded_vector<pollfd, max_query_fds> dns_sockets::poll_set() const {
-  bounded_vector<pollfd, max_query_fds> all;
+bounded_vector<pollfd, max_channel_fds> dns_sockets::poll_set() const {
+  bounded_vector<pollfd, max_channel_fds> all;
   for (const entry& e : entries_) {
     if (e.socket.valid() && e.events != 0) all.push_back({e.socket.get(), e.events, 0});
   }
@@ -97,7 +98,13 @@ int dns_sockets::close(ares_socket_t place, void* self) {
 int dns_sockets::connect(ares_socket_t place, const sockaddr* to, ares_socklen_t length,
                          void* self) {
   const int fd = from(self)->descriptor(place);
-  return fd < 0 ? -1 : real->connect(fd, to, length);
+  if (fd < 0) return -1;
+  endpoint where;
+  if (from(self)->scope_ == 0 || !from_sockaddr(to, length, where))
+    return real->connect(fd, to, length);
+  where.address.scope = from(self)->scope_;
+  const socket_address scoped = to_sockaddr(where);
+  return real->connect(fd, scoped.get(), scoped.length);
 }
 
 ares_ssize_t dns_sockets::receive(ares_socket_t place, void* data, size_t size, int flags,
@@ -118,7 +125,7 @@ ares_ssize_t dns_sockets::send(ares_socket_t place, const iovec* parts, int coun
 }
 
 dns_sockets::entry* dns_sockets::at(ares_socket_t place) {
-  const bool known = place >= 0 && static_cast<std::size_t>(place) < max_query_fds;
+  const bool known = place >= 0 && static_cast<std::size_t>(place) < max_channel_fds;
   return known && entries_[place].socket.valid() ? &entries_[place] : nullptr;
 }
 

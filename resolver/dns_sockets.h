@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "resolver/dns_client.h"
 #include "resolver/guarded_socket.h"
@@ -27,8 +28,9 @@ class dns_sockets {
   // For ares_options::sock_state_cb, with this object as its data.
   static void watch(void* self, ares_socket_t place, int readable, int writable);
 
-  // Another query on the same channel: nothing is open.
-  void begin_query();
+  // Another query on the same channel: nothing is open. `scope` is the nameserver's, of which c-ares
+  // knows nothing: the interface index of a link-local one, or 0.
+  void begin_query(std::uint32_t scope);
 
   // The program may have run since the last turn: each socket is asked again whether it is ours before
   // it is used. That holds for the turn, which does not wait.
@@ -41,7 +43,7 @@ class dns_sockets {
   // Closes what is open; c-ares finds its descriptors gone. Nothing of it is told, or freed, now.
   void close_all();
 
-  bounded_vector<pollfd, max_query_fds> poll_set() const;
+  bounded_vector<pollfd, max_channel_fds> poll_set() const;
 
   // What c-ares calls a descriptor of poll_set(); ARES_SOCKET_BAD for any other.
   ares_socket_t place_of(int fd) const;
@@ -66,7 +68,8 @@ class dns_sockets {
   entry* at(ares_socket_t place);
   int descriptor(ares_socket_t place);
 
-  entry entries_[max_query_fds];
+  entry entries_[max_channel_fds];
+  std::uint32_t scope_ = 0;
   bool hidden_ = false;
   int packets_sent_ = 0;
 };

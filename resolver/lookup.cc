@@ -177,17 +177,7 @@ void lookup::send(record_type type, time_point now) {
 }
 
 duration glibc_patience(const resolver_config& config) {
-  // glibc waits (timeout << server) for each server, divided by their number from the second on, at
-  // least a second, and goes round `attempts` times.
-  const auto servers = std::max<std::size_t>(config.nameservers.size(), 1);
-  constexpr std::size_t counted = 3;  // glibc asks no more than three
-  std::chrono::seconds round{0};
-  for (std::size_t i = 0; i < std::min(servers, counted); ++i) {
-    long seconds = static_cast<long>(config.timeout_s) << i;
-    if (i > 0) seconds /= static_cast<long>(std::min(servers, counted));
-    round += std::chrono::seconds(std::max(seconds, 1L));
-  }
-  return round * config.attempts;
+  return glibc_round(config) * config.attempts;
 }
 
 }  // namespace happy

@@ -1,6 +1,7 @@
 #include "resolver/resolv_conf.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include "resolver/text_scan.h"
@@ -69,12 +70,24 @@ class parser {
         std::any_of(word.begin(), word.end(), is_space);  // which inet_aton() would allow
     if (!spaces && inet_aton(word.c_str(), &v4) != 0) {
       config_.nameservers.push_back(from_in_addr(v4));
-    } else if (const std::size_t scope = word.find('%'); scope != std::string::npos) {
-      if (inet_pton(AF_INET6, word.substr(0, scope).c_str(), &v6) == 1)
-        decline(decline_reason::nameserver_odd);
-    } else if (inet_pton(AF_INET6, word.c_str(), &v6) == 1) {
-      config_.nameservers.push_back(from_in6_addr(v6));
+    } else if (inet_pton(AF_INET6, word.substr(0, word.find('%')).c_str(), &v6) == 1) {
+      const std::size_t scope = word.find('%');
+      config_.nameservers.push_back(
+          from_in6_addr(v6, scope == std::string::npos ? 0 : scope_id(v6, word.substr(scope + 1))));
     }
+  }
+
+  // An interface's name (of a link-local address) or a number; glibc takes 0 for what is neither.
+  std::uint32_t scope_id(const in6_addr& where, const std::string& text) const {
+    const bool named = IN6_IS_ADDR_LINKLOCAL(&where) || IN6_IS_ADDR_MC_LINKLOCAL(&where);
+    if (named && environment_.interface_index != nullptr) {
+      if (const unsigned index = environment_.interface_index(text.c_str()); index != 0)
+        return index;
+    }
+    std::uint32_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [last, error] = std::from_chars(text.data(), end, number);
+    return error == std::errc() && last == end ? number : 0;
   }
 
   void read_options(std::string_view words) {
@@ -94,15 +107,21 @@ class parser {
       config_.rotate = true;
     } else if (word.starts_with("edns0")) {
       config_.edns0 = true;
+    } else if (word.starts_with("use-vc")) {
+      config_.use_vc = true;
+    } else if (word.starts_with("trust-ad")) {
+      config_.trust_ad = true;
+    } else if (word.starts_with("no-aaaa")) {
+      config_.no_aaaa = true;
+    } else if (word.starts_with("no-tld-query") || word.starts_with("no_tld_query")) {
+      config_.no_tld_query = true;
     } else if (!is_harmless(word)) {
       decline(decline_reason::resolver_option);
     }
   }
 
-  // trust-ad only sets a bit that getaddrinfo() does not show; the others are of older or other
-  // libcs and mean nothing to glibc.
+  // Of older or other libcs; glibc 2.36 passes over them.
   static bool is_harmless(std::string_view word) {
-    if (word.starts_with("trust-ad")) return true;
     constexpr std::string_view ignored[] = {"debug",          "insecure1",      "insecure2",
                                             "no-check-names", "ip6-bytestring", "ip6-dotint",
                                             "no-ip6-dotint"};
@@ -138,6 +157,19 @@ class parser {
 };
 
 }  // namespace
+
+// (timeout << nameserver) for each, divided by their number from the second on, at least a second.
+duration glibc_round(const resolver_config& config) {
+  constexpr std::size_t most = 3;  // glibc asks no more
+  const std::size_t asked = std::clamp<std::size_t>(config.nameservers.size(), 1, most);
+  std::chrono::seconds round{0};
+  for (std::size_t i = 0; i < asked; ++i) {
+    long seconds = static_cast<long>(config.timeout_s) << i;
+    if (i > 0) seconds /= static_cast<long>(asked);
+    round += std::chrono::seconds(std::max(seconds, 1L));
+  }
+  return round;
+}
 
 bool resolver_config::searches() const {
   return !std::all_of(search.begin(), search.end(), is_root);

@@ -11,6 +11,7 @@
 #include "resolver/decline_reason.h"
 #include "shim/base/bounded_vector.h"
 #include "shim/base/endpoint.h"
+#include "shim/base/time.h"
 
 namespace happy {
 
@@ -34,6 +35,10 @@ struct resolver_config {
   int attempts = 2;   // rounds over all nameservers; at least 1
   bool rotate = false;
   bool edns0 = false;
+  bool use_vc = false;    // TCP from the start
+  bool trust_ad = false;  // the AD bit is set in queries
+  bool no_aaaa = false;
+  bool no_tld_query = false;
 
   // Names are also tried with domains appended. The root alone (systemd's "search .") is none.
   bool searches() const;
@@ -44,11 +49,16 @@ struct resolver_environment {
   std::optional<std::string> local_domain;  // LOCALDOMAIN
   std::optional<std::string> res_options;   // RES_OPTIONS
   std::string host_name;
+  // if_nametoindex(), for the scope of a link-local nameserver; nullptr: names of interfaces mean nothing
+  unsigned (*interface_index)(const char* name) = nullptr;
 
   friend bool operator==(const resolver_environment&, const resolver_environment&) = default;
 };
 
-// Pure. A line or word that glibc ignores is ignored here too.
+// How long glibc asks around before it asks everyone again, if all stay silent: its own sum of time-outs.
+duration glibc_round(const resolver_config& config);
+
+// Pure but for `environment.interface_index`. A line or word that glibc ignores is ignored here too.
 std::variant<resolver_config, decline_reason> parse_resolv_conf(
     std::string_view text, const resolver_environment& environment);
 

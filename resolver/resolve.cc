@@ -145,6 +145,7 @@ resolution::settings settings_for(const wish& w, const name_plan& plan,
       s.ipv6 = configured.ipv6;
     }
   }
+  if (plan.config->no_aaaa) s.ipv6 = false;
   s.preferred = preferred_family();
   s.delay = options.resolution_delay;
   s.companion_delay = companion_delay_for(options.resolution_delay);
@@ -185,6 +186,9 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   if (!thread_resolver_agrees(*std::get<name_plan>(planned).config)) {
     return decline(id, question.node, "the program's own resolver state");
   }
+  // glibc makes up an empty AAAA answer, and follows no alias for it.
+  if (w.af == AF_INET6 && std::get<name_plan>(planned).config->no_aaaa)
+    return decline(id, question.node, "no-aaaa");
   auto form = make_template(question.service, question.hints);
   if (const int* code = std::get_if<int>(&form)) {
     if (*code == EAI_SYSTEM || *code == EAI_MEMORY)
@@ -209,11 +213,17 @@ std::optional<std::variant<declined, resolved>> name_resolution::turn(time_point
   return outcome(now);
 }
 
+// gethostbyname2() serves AF_INET alone, and what AI_ADDRCONFIG makes of AF_UNSPEC.
+bool name_resolution::asks_by_old_function(const resolution& state) const {
+  const bool ipv4_alone =
+      !state.asked(family::ipv6) && !(af_ == AF_UNSPEC && plan_.config->no_aaaa);
+  return ipv4_alone && (flags_ & AI_CANONNAME) == 0;
+}
+
 std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   const resolution& state = lookup_->state();
   if (!state.any_positive()) {
-    const std::optional<int> code =
-        negative_code(state, plan_, !state.asked(family::ipv6) && (flags_ & AI_CANONNAME) == 0);
+    const std::optional<int> code = negative_code(state, plan_, asks_by_old_function(state));
     if (!code) return decline(id_, node_.c_str(), "negative answer not final");
     return resolved{.code = *code};
   }

@@ -1,5 +1,6 @@
 #include "resolver/system_files.h"
 
+#include <net/if.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -38,6 +39,7 @@ system_files::surroundings system_files::look_around() {
   s.resolver.local_domain = environment_variable("LOCALDOMAIN");
   s.resolver.res_options = environment_variable("RES_OPTIONS");
   s.resolver.host_name = host_name();
+  s.resolver.interface_index = if_nametoindex;
   s.host_aliases = std::getenv("HOSTALIASES") != nullptr;
   return s;
 }

@@ -32,14 +32,25 @@ bool same_nameservers(const struct __res_state& state, const resolver_config& co
   return true;
 }
 
+// What res_init() makes of these options.
+unsigned long options_of(const resolver_config& config) {
+  unsigned long options = RES_DEFAULT;
+  if (config.rotate) options |= RES_ROTATE;
+  if (config.edns0) options |= RES_USE_EDNS0;
+  if (config.use_vc) options |= RES_USEVC;
+  if (config.trust_ad) options |= RES_TRUSTAD;
+  if (config.no_tld_query) options |= RES_NOTLDQUERY;
+  constexpr unsigned long no_aaaa = 0x08000000;  // RES_NOAAAA, which glibc has from 2.36 on
+  if (config.no_aaaa) options |= no_aaaa;
+  return options;
+}
+
 }  // namespace
 
 bool thread_resolver_agrees(const resolver_config& config) {
   const struct __res_state& state = _res;
   if ((state.options & RES_INIT) == 0) return true;
-  constexpr unsigned long changed_by_files = RES_INIT | RES_ROTATE | RES_USE_EDNS0 | RES_TRUSTAD;
-  constexpr unsigned long usual = RES_DEFAULT & ~changed_by_files;
-  return (state.options & ~changed_by_files) == usual && state.retrans == config.timeout_s &&
+  return (state.options & ~RES_INIT) == options_of(config) && state.retrans == config.timeout_s &&
          state.retry == config.attempts && state.ndots == config.ndots &&
          same_nameservers(state, config);
 }

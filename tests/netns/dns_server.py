@@ -12,12 +12,13 @@ at any time:
 Records are text: addresses for A and AAAA, a name for CNAME, NS and PTR, "priority weight port target" for SRV, text
 for TXT, hexadecimal RDATA for every other type (HTTPS and SVCB too). A name's own CNAME answers all its types, followed
 by the target's records. Actions: drop, drop_udp, truncate, formerr, servfail, nxdomain, notimp, refused, nodata,
-close (TCP), garbage.
+close (TCP), garbage. "lost": N drops the first N queries.
 A name not in the zone gets NXDOMAIN, a type not there NODATA.
 
 Each query is reported on stdout as one JSON line when it comes in.
 """
 
+import collections
 import ipaddress
 import json
 import os
@@ -108,6 +109,15 @@ def report(event, **fields):
     os.write(sys.stdout.fileno(), line.encode())
 
 
+_seen = collections.Counter()
+
+
+def is_lost(name, record_type, lost):
+    """Whether this is one of the first `lost` queries for the name and type."""
+    _seen[name, record_type] += 1
+    return _seen[name, record_type] <= lost
+
+
 def reply_to(query, transport, server_address):
     """The reply to `query` after its delay; None to stay silent, b"" to close a TCP connection."""
     try:
@@ -119,6 +129,8 @@ def reply_to(query, transport, server_address):
         zone = json.load(zone_file)
     rule = zone.get(name, {}).get(record_type, {})
     action = rule.get("action")
+    if is_lost(name, record_type, rule.get("lost", 0)):
+        return None
     time.sleep(rule.get("delay_ms", 0) / 1000)
     if action == "drop" or (action == "drop_udp" and transport == "udp"):
         return None
@@ -162,7 +174,8 @@ def serve(address):
     for base, handler in ((socketserver.ThreadingUDPServer, UdpHandler), (socketserver.ThreadingTCPServer, TcpHandler)):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         settings = {"address_family": family, "daemon_threads": True, "allow_reuse_address": True}
-        server = type("Server", (base,), settings)((address, 53), handler)
+        where = socket.getaddrinfo(address, 53, family, socket.SOCK_DGRAM, 0, socket.AI_NUMERICHOST)[0][4]  # with its scope
+        server = type("Server", (base,), settings)(where, handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
 
 

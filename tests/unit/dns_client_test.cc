@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "resolver/hidden_fd.h"
+#include "resolver/nameserver_health.h"
 #include "tests/support/addresses.h"
 #include "tests/support/catch.h"
 #include "tests/support/dns_message.h"
@@ -260,15 +262,70 @@ TEST_CASE("dns_client: silence lasts timeout x attempts, as in glibc, without do
   CHECK(took < milliseconds(4500));
 }
 
-TEST_CASE("dns_client: a silent nameserver is followed by the next one", "[dns_client]") {
+TEST_CASE("dns_client: a silent nameserver is overtaken, and asked last for a while",
+          "[dns_client][SERVER-1]") {
   with_functions functions;
+  known_health().clear();
   dns_server silent([](const packet&, bool) { return packet{}; });
   dns_server working([](const packet& query, bool) { return address_reply(query); }, "127.0.0.2",
                      silent.port());
+  const resolver_config config = config_with({"127.0.0.1", "127.0.0.2"});
+  auto begin = wall::now();
+  CHECK(ask(record_type::a, config, silent.port()).kind == answer_kind::positive);
+  CHECK(wall::now() - begin > milliseconds(290));
+  CHECK(wall::now() - begin < milliseconds(800));
+  begin = wall::now();
+  CHECK(ask(record_type::a, config, silent.port()).kind == answer_kind::positive);
+  CHECK(wall::now() - begin < milliseconds(200));
+  CHECK(silent.udp_queries() == 1);
+  known_health().clear();
+}
+
+TEST_CASE("dns_client: an overtaken nameserver that answers after all is heard", "[dns_client]") {
+  with_functions functions;
+  known_health().clear();
+  dns_server slow([](const packet& query, bool) {
+    std::this_thread::sleep_for(milliseconds(500));
+    return address_reply(query);
+  });
+  dns_server silent([](const packet&, bool) { return packet{}; }, "127.0.0.2", slow.port());
   const auto begin = wall::now();
-  CHECK(ask(record_type::a, config_with({"127.0.0.1", "127.0.0.2"}), silent.port()).kind ==
+  CHECK(ask(record_type::a, config_with({"127.0.0.1", "127.0.0.2"}), slow.port()).kind ==
         answer_kind::positive);
-  CHECK(wall::now() - begin > milliseconds(900));
+  CHECK(wall::now() - begin < milliseconds(950));  // within the first round
+  known_health().clear();
+}
+
+TEST_CASE("dns_client: where EDNS meets silence the question is asked without", "[dns_client]") {
+  with_functions functions;
+  known_health().clear();
+  dns_server server(
+      [](const packet& query, bool) { return query[11] == 1 ? packet{} : address_reply(query); });
+  resolver_config config = config_with({"127.0.0.1"});
+  config.edns0 = true;
+  CHECK(ask(record_type::a, config, server.port()).kind == answer_kind::positive);
+  CHECK(server.udp_queries() == 2);
+  CHECK(ask(record_type::a, config, server.port()).kind == answer_kind::positive);
+  CHECK(server.udp_queries() == 3);
+  known_health().clear();
+}
+
+TEST_CASE("dns_client: use-vc asks over TCP, trust-ad sets the bit", "[dns_client]") {
+  with_functions functions;
+  std::atomic<bool> over_tcp{false};
+  std::atomic<bool> with_bit{false};
+  dns_server server([&](const packet& query, bool tcp) {
+    over_tcp = tcp;
+    with_bit = (query[3] & 0x20) != 0;
+    return address_reply(query);
+  });
+  resolver_config config = config_with({"127.0.0.1"});
+  config.use_vc = true;
+  config.trust_ad = true;
+  CHECK(ask(record_type::a, config, server.port()).kind == answer_kind::positive);
+  CHECK(over_tcp);
+  CHECK(with_bit);
+  CHECK(server.udp_queries() == 0);
 }
 
 TEST_CASE("dns_client: a closed port is noticed at once", "[dns_client]") {

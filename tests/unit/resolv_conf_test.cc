@@ -62,8 +62,42 @@ TEST_CASE("resolv_conf: more nameservers than glibc's three are kept, up to a bo
   CHECK(nameservers(text).size() == max_nameservers);
 }
 
-TEST_CASE("resolv_conf: a scoped nameserver is declined", "[resolv_conf]") {
-  CHECK(declined("nameserver fe80::1%eth0\n") == decline_reason::nameserver_odd);
+TEST_CASE("resolv_conf: the scope of a nameserver is an interface or a number", "[resolv_conf]") {
+  resolver_environment environment;
+  environment.interface_index = [](const char* name) { return name == "eth0"s ? 7u : 0u; };
+  const auto scope = [&](const char* text) {
+    return parsed("nameserver "s + text + "\n", environment).nameservers[0].scope;
+  };
+  CHECK(scope("fe80::1%eth0") == 7);
+  CHECK(scope("fe80::1%3") == 3);
+  CHECK(scope("fe80::1%nosuch") == 0);
+  CHECK(scope("fe80::1%3x") == 0);
+  CHECK(scope("fe80::1%") == 0);
+  CHECK(scope("2001:db8::1%eth0") == 0);
+  CHECK(scope("2001:db8::1%5") == 5);
+  CHECK(scope("fe80::1") == 0);
+}
+
+TEST_CASE("resolv_conf: a round lasts as long as glibc's", "[resolv_conf][SERVER-1]") {
+  const auto round_of = [](int nameservers, int timeout_s) {
+    std::string text = "options timeout:" + std::to_string(timeout_s) + "\n";
+    for (int i = 1; i <= nameservers; ++i) text += "nameserver 192.0.2." + std::to_string(i) + "\n";
+    return glibc_round(parsed(text));
+  };
+  using std::chrono::seconds;
+  CHECK(round_of(1, 5) == seconds(5));
+  CHECK(round_of(2, 5) == seconds(5 + 5));
+  CHECK(round_of(3, 5) == seconds(5 + 3 + 6));
+  CHECK(round_of(3, 1) == seconds(1 + 1 + 1));
+  CHECK(round_of(9, 5) == round_of(3, 5));
+}
+
+TEST_CASE("resolv_conf: options that our queries follow", "[resolv_conf]") {
+  CHECK(parsed("options use-vc\n").use_vc);
+  CHECK(parsed("options trust-ad\n").trust_ad);
+  CHECK(parsed("options no-aaaa\n").no_aaaa);
+  CHECK(parsed("options no-tld-query\n").no_tld_query);
+  CHECK(parsed("options no_tld_query\n").no_tld_query);
 }
 
 TEST_CASE("resolv_conf: the last of search and domain counts", "[resolv_conf]") {
@@ -135,9 +169,8 @@ TEST_CASE("resolv_conf: RES_OPTIONS comes after the file", "[resolv_conf]") {
 
 TEST_CASE("resolv_conf: options that our queries do not follow are declined", "[resolv_conf]") {
   for (const char* option :
-       {"use-vc", "single-request", "single-request-reopen", "no-aaaa", "no-tld-query",
-        "no_tld_query", "inet6", "no-reload", "what-comes-next", "attempts:0", "attempts:x",
-        "ndots:-1", "timeout:-1", "ndots", "options"}) {
+       {"single-request", "single-request-reopen", "inet6", "no-reload", "what-comes-next",
+        "attempts:0", "attempts:x", "ndots:-1", "timeout:-1", "ndots", "options"}) {
     INFO(option);
     CHECK(declined(std::string("options ") + option + "\n") == decline_reason::resolver_option);
   }

@@ -127,7 +127,7 @@ TEST_CASE("system_files: the environment takes part, and its changes too", "[sys
   const auto first = files.current();
   CHECK_FALSE(first->host_aliases);
   setenv("HOSTALIASES", "/dev/null", 1);
-  setenv("RES_OPTIONS", "use-vc", 1);
+  setenv("RES_OPTIONS", "single-request", 1);
   const auto second = files.current();
   unsetenv("HOSTALIASES");
   unsetenv("RES_OPTIONS");

@@ -1,0 +1,137 @@
+"""Nameservers that are dead, many, or reached in a particular way."""
+
+import pathlib
+import time
+
+import lab
+import topology
+from cases import LIGHT, case, check, check_between, check_equal, report, victim
+
+UNSPEC, INET = 0, 2
+LIVE, LIVE6 = topology.NAMESERVERS
+DEAD = [f"198.51.100.{number}" for number in (253, 252, 251, 250, 249, 248)]
+
+
+def _write(nameservers, options=""):
+    text = "".join(f"nameserver {address}\n" for address in nameservers) + options
+    pathlib.Path("/etc/resolv.conf").write_text(text, encoding="ascii")
+
+
+def _wait_for_output(running, text):
+    """Returns when the program has written `text`."""
+    deadline = time.monotonic() + 10
+    while text not in running.output_path.read_text(encoding="utf-8"):
+        check(time.monotonic() < deadline, f"no {text}")
+        time.sleep(0.02)
+
+
+def _look_up(network, *names, family=UNSPEC, happy=True, **options):
+    run = network.run(victim("looks_up", family, *names), happy=happy, **options)
+    return {key: value if key.startswith("addresses") else float(value) for key, value in report(run).items()}
+
+
+@case("ns-dead")
+def nameserver_dead(network):
+    """The first one silent: 0.4 s for the first lookup of a process, 0.1 s for the next."""
+    names = [network.host(label).name for label in ("one", "two", "three")]
+    seen = _look_up(network, *names)
+    check_equal([seen[f"code_{n}"] for n in (1, 2, 3)], [0, 0, 0], "codes")
+    check_between(seen["ms_1"], 290, 400, "ms of the first lookup")
+    check_between(max(seen["ms_2"], seen["ms_3"]), 0, 100, "ms of the later ones")
+
+
+@case()
+def nameserver_many(network):
+    """More than glibc's three are asked, IPv6 first."""
+    host = network.host("many")
+    _write([*DEAD[:4], LIVE])
+    seen = _look_up(network, host.name)
+    check_equal(seen["code_1"], 0, "code")
+    check_between(seen["ms_1"], 1190, 1600, "ms past four dead ones")
+    network.sync()
+    before = len(network.find("query", name=host.name))
+    _write([DEAD[0], LIVE, LIVE6])
+    seen = _look_up(network, host.name)
+    check_between(seen["ms_1"], 0, 100, "ms where an IPv6 one lives")
+    network.sync()
+    check_equal({query["server"] for query in network.find("query", name=host.name)[before:]}, {LIVE6}, "who was asked")
+
+
+@case(seconds=60)
+def nameserver_all_dead(network):
+    """The same error as bare, and not later, for names that exist and others."""
+    _write(DEAD[:2], "options timeout:1 attempts:2\n")
+    for family in (UNSPEC, INET):
+        bare = _look_up(network, "absent.test", family=family, happy=False)
+        seen = _look_up(network, "absent.test", family=family)
+        check_equal(seen["code_1"], bare["code_1"], "code")
+        check(seen["ms_1"] < bare["ms_1"] + 100, f"{seen['ms_1']} ms, bare {bare['ms_1']} ms")
+
+
+@case()
+def nameserver_loses_second_query(network):
+    """The second of two queries lost: the complete answer within half a second."""
+    for lost in ("A", "AAAA"):
+        host = network.host(f"lost-{lost.lower()}")
+        records = host.ipv4 if lost == "A" else host.ipv6
+        network.set_record(host.name, lost, records=records, lost=1)
+        seen = _look_up(network, host.name, environment={"HAPPY_PARTIAL": "0"})
+        check_equal(seen["addresses_1"], ",".join(host.ipv6 + host.ipv4), f"addresses with {lost} lost")
+        check_between(seen["ms_1"], 290, 500, "ms")
+
+
+@case()
+def nameserver_with_scope(network):
+    """A link-local nameserver, as router advertisements give it."""
+    host = network.host("scoped")
+    topology.call("ip", "-n", "r", "addr", "add", "fe80::53/64", "dev", "r0", "nodad")
+    network.start_daemon("r", lab.PYTHON, "-IS", lab.HERE / "dns_server.py", "/run/lab/zone.json", "fe80::53%r0")
+    network.wait_ready()
+    _write(["fe80::53%c0"])
+    seen = _look_up(network, host.name)
+    check_equal(seen["addresses_1"], ",".join(host.ipv6 + host.ipv4), "addresses")
+    network.sync()
+    check(all(query["server"].startswith("fe80::53") for query in network.find("query", name=host.name)), "who was asked")
+
+
+@case(load=LIGHT)
+def nameserver_limits(network):
+    """resolv.conf's limits hold: no more than attempts x nameservers queries, none with OPT, two source ports."""
+    name = network.host("limits").name
+    for record_type in ("A", "AAAA"):
+        network.set_record(name, record_type, action="drop")
+    seen = _look_up(network, name, family=INET,
+                    environment={"RES_OPTIONS": "rotate timeout:1 attempts:1"})
+    check_equal(seen["code_1"], -3, "code")
+    network.sync()
+    check_equal(len(network.find("query", name=name)), 1, "queries")
+
+
+@case()
+def nameserver_edns_dropped(network):
+    """A firewall drops queries with EDNS: they are asked again without, and soon."""
+    host = network.host("edns")
+    _write([LIVE], "options edns0 trust-ad\n")
+    # In the query's header, behind IPv4's and UDP's 28 bytes: ARCOUNT is not 0.
+    topology.call("ip", "netns", "exec", "s", "nft", "-f", "-", stdin="""table inet edns {
+        chain input { type filter hook input priority 0;
+            udp dport 53 @th,144,16 != 0 drop
+        }
+    }""")
+    seen = _look_up(network, host.name, host.name)
+    check_equal(seen["code_1"], 0, "code")
+    check_between(seen["ms_1"], 290, 1200, "ms of the first lookup")
+    check_between(seen["ms_2"], 0, 150, "ms of the next")
+
+
+@case()
+def nameserver_file_changes(network):
+    """A process that runs while resolv.conf is written anew asks the new nameserver."""
+    host = network.host("changes")
+    _write([DEAD[0]], "options timeout:1 attempts:1\n")
+    running = network.start(victim("looks_up", INET, host.name, "+1500", host.name), happy=True)
+    _wait_for_output(running, "addresses_1")
+    _write([LIVE])
+    seen = report(running.wait(10))
+    check_equal((seen["code_1"], seen["code_3"]), ("-3", "0"), "codes")
+    check_between(float(seen["ms_3"]), 0, 100, "ms of the lookup after the change")
