@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
+#include <cerrno>
+
 #include "racer/open_files.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
@@ -19,16 +21,6 @@ int close_on_exec_of(int fd) {
   return (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
 }
 
-// A registration follows the file, not the number: it has to be taken away while the number still shows
-// the old file. Left in place it would go on firing as long as anything holds that file, and could not be
-// removed any more. What is not registered any more (see open_files_batch) leaves the list.
-void unregister(epoll_entry_list& entries) {
-  for (std::size_t i = entries.size(); i-- > 0;) {
-    if (real->epoll_ctl(entries[i].set, EPOLL_CTL_DEL, entries[i].fd, nullptr) != 0)
-      entries.erase(i);
-  }
-}
-
 void register_again(const epoll_entry_list& entries) {
   for (const epoll_entry& e : entries) {
     epoll_event event{};
@@ -36,6 +28,24 @@ void register_again(const epoll_entry_list& entries) {
     event.data.u64 = e.data;
     real->epoll_ctl(e.set, EPOLL_CTL_ADD, e.fd, &event);
   }
+}
+
+// A registration follows the file, not the number: it has to be taken away while the number still shows
+// the old file. Left in place it would go on firing as long as anything holds that file, and could not be
+// removed any more. What is not registered any more (see open_files_batch) leaves the list. False: one of
+// them stays; nothing is changed then.
+bool unregister(epoll_entry_list& entries) {
+  epoll_entry_list taken;
+  for (const epoll_entry& e : entries) {
+    if (real->epoll_ctl(e.set, EPOLL_CTL_DEL, e.fd, nullptr) == 0) {
+      taken.push_back(e);
+    } else if (errno != ENOENT && errno != EBADF) {
+      register_again(taken);
+      return false;
+    }
+  }
+  entries = taken;
+  return true;
 }
 
 // What the kernel tells of a socket that has connected, to an owner who asked for a signal of his own
@@ -90,7 +100,7 @@ bool hand_over(pending_race& r) {
     if (close_on_exec < 0) return false;
     flags.push_back(close_on_exec);
   }
-  unregister(entries);
+  if (!unregister(entries)) return false;
   bool done = false;
   for (std::size_t i = 0; i < aliases.size(); ++i) {
     const bool replaced = real->dup3(r.winner_socket.get(), aliases[i], flags[i]) >= 0;

@@ -13,6 +13,7 @@ namespace happy {
 namespace {
 
 decltype(happy_real::open) true_open = nullptr;
+decltype(happy_real::epoll_ctl) true_epoll_ctl = nullptr;
 
 int no_thread(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) { return EAGAIN; }
 
@@ -23,6 +24,19 @@ int no_dup3(int, int, int) {
 
 int no_socket(int, int, int) {
   errno = EMFILE;
+  return -1;
+}
+
+// HAPPY_FAIL_CALL and this one count the engine's own calls only: what the program does is not to be disturbed.
+bool is_call_of_engine() {
+  const int inside = set_inside(1);
+  set_inside(inside);
+  return inside != 0;
+}
+
+int no_epoll(int set, int operation, int fd, epoll_event* event) {
+  if (!is_call_of_engine()) return true_epoll_ctl(set, operation, fd, event);
+  errno = ENOMEM;
   return -1;
 }
 
@@ -38,15 +52,12 @@ int no_proc(const char* path, int flags, ...) {
   return true_open(path, flags, mode);
 }
 
-// HAPPY_FAIL_CALL. Only the engine's own calls count: what the program does is not to be disturbed.
+// HAPPY_FAIL_CALL.
 constinit happy_real unharmed{};
 constinit std::atomic<int> calls_left{0};
 
 bool is_the_one() {
-  if (set_inside(1) == 0) {
-    set_inside(0);
-    return false;
-  }
+  if (!is_call_of_engine()) return false;
   if (calls_left.fetch_sub(1, std::memory_order_relaxed) != 1) return false;
   trace_note("call_failed", "HAPPY_FAIL_CALL");
   return true;
@@ -115,6 +126,10 @@ void force_failures(happy_real& table, std::uint32_t force) {
   if ((force & HAPPY_FORCE_FAIL_THREAD) != 0) table.pthread_create = no_thread;
   if ((force & HAPPY_FORCE_FAIL_DUP3) != 0) table.dup3 = no_dup3;
   if ((force & HAPPY_FORCE_FAIL_SOCKET) != 0) table.socket = no_socket;
+  if ((force & HAPPY_FORCE_FAIL_EPOLL) != 0) {
+    true_epoll_ctl = table.epoll_ctl;
+    table.epoll_ctl = no_epoll;
+  }
   if ((force & HAPPY_FORCE_FAIL_PROC) != 0) {
     true_open = table.open;
     table.open = no_proc;

@@ -1,6 +1,7 @@
 """HAPPY_FORCE, which other people's suites are run under: what it does must not be what they find."""
 
-from cases import REGISTRY, Case, check, check_equal, victim
+import hardening
+from cases import REGISTRY, Case, case, check, check_equal, victim
 
 CLOSED_PORT = 2
 
@@ -17,3 +18,15 @@ def refused(network, style, threads):
 for style in ("poll-out", "epoll-level"):
     for threads in (1, 2):
         REGISTRY[f"forced_swap_refused_{style}_{threads}"] = Case(refused, ("own-drop",), (style, threads))
+
+
+@case("v6-drop", client_settings={"ipv4/tcp_syn_retries": 1})
+def forced_fail_epoll(network):
+    """A socket that cannot be taken out of its epoll set stays where it is: the program sees what it sees bare."""
+    def waiting(host):
+        return victim("waiting", "epoll-level", 1, host.name, 25)
+
+    _, bare, happy = hardening.run_both(network, waiting, environment={"HAPPY_FORCE": "fail:epoll"})
+    lines = [[line for line in run.output.splitlines() if not line.startswith("took_ms")] for run in (bare, happy)]
+    check_equal((happy.status, lines[1]), (bare.status, lines[0]), "status and what was seen")
+    check(happy.seconds() > 2, f"it was handed over all the same ({happy.seconds():.1f} s)")
