@@ -109,7 +109,8 @@ void deliver(core& c, pending_race& r) {
 void activate(core& c, pending_race& r, time_point now) {
   if (r.active || now < r.active_from) return;
   if (!lean_on(r, r.sockets[0])) return abandon(c, r, "the socket cannot be copied");
-  r.active = true;
+  r.active = c.races.reserve(r, r.original_dup.get(), now);
+  if (!r.active) r.original_dup.reset();
 }
 
 // Where a hidden attempt stands for the program's own, its failure is the program's too: the failed socket
@@ -300,10 +301,12 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
     abandon(c, r, "the program closed the fd");
     return never;
   }
-  if (now < r.active_from && !r.active) return r.active_from;
+  const time_point active_from = std::max(r.active_from, c.races.full_until());
+  if (now < active_from && !r.active) return active_from;
   if (!look_at_sockets(c, r, now)) return never;
   activate(c, r, now);
   if (!r.used) return never;
+  if (!r.active) return c.races.full_until();
   refresh_plan(c, r, now);
   const time_point next = r.won || r.lost ? never : advance(c, r, now);
   if (!r.used) return never;

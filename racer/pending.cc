@@ -3,8 +3,11 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <new>
+#include <utility>
 
 #include "shim/base/raw_syscall.h"
 
@@ -33,6 +36,13 @@ void reset(pending_race& r) {
   r.attempts.clear();
   r.won = r.lost = r.published = r.handed_over = false;
   r.winner_socket.reset();
+}
+
+// The dup, and an attempt for each further address; of many addresses few are tried at a time.
+int descriptors_of(const pending_race& r) {
+  constexpr int most_attempts = 3;
+  const int others = static_cast<int>(r.known.candidates.size()) - 1;
+  return 1 + std::clamp(others, 1, most_attempts);
 }
 
 }  // namespace
@@ -67,7 +77,26 @@ pending_race* race_pool::find(std::uint32_t index, std::uint32_t generation) {
   return r.used && r.generation == generation ? &r : nullptr;
 }
 
+bool race_pool::reserve(pending_race& r, int lowest_free, time_point now) {
+  constexpr int share = 4;
+  constexpr duration look_again = std::chrono::seconds(1);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
+  const int all = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, INT_MAX));
+  const int of_program = std::max(lowest_free - reserved_, 0);
+  const int wanted = descriptors_of(r);
+  if (reserved_ + wanted > (all - of_program) / share) {
+    full_until_ = now + look_again;
+    return false;
+  }
+  r.reserved = wanted;
+  reserved_ += wanted;
+  return true;
+}
+
 void race_pool::release(pending_race& r) {
+  if (r.reserved > 0) full_until_ = time_point::min();
+  reserved_ -= std::exchange(r.reserved, 0);
   reset(r);
   ++r.generation;
   r.used = false;

@@ -78,6 +78,7 @@ struct pending_race {
   time_point active_from = never;  // an armed race becomes active then
   original_socket original;
   guarded_socket original_dup;  // keeps original.fd
+  int reserved = 0;             // descriptors set aside: race_pool::reserve()
   bounded_vector<hidden_attempt, max_attempts_in_flight> attempts;
   bool won = false;
   bool lost = false;
@@ -107,6 +108,14 @@ class race_pool {
   // The record if it is still in the use that `generation` names, else nullptr.
   pending_race* find(std::uint32_t index, std::uint32_t generation);
 
+  // Sets descriptors aside for the race's own: the dup of the program's socket and up to three attempts. All
+  // races together have a quarter of what RLIMIT_NOFILE leaves when the program's own are taken away; a race
+  // that gets none waits for others to end. `lowest_free`: a number just got, so that those below are taken.
+  bool reserve(pending_race& r, int lowest_free, time_point now);
+
+  // Until when no race can become active, unless one that is ends.
+  time_point full_until() const { return full_until_; }
+
   // Closes what the record holds, frees it, and wakes a caller that sleeps on it.
   void release(pending_race& r);
 
@@ -128,6 +137,8 @@ class race_pool {
 
   std::array<block*, max_races / block_size> blocks_{};  // addresses stay: callers sleep on `word`
   std::uint32_t made_ = 0;
+  int reserved_ = 0;  // by all of them
+  time_point full_until_ = time_point::min();
 };
 
 }  // namespace happy

@@ -64,9 +64,10 @@ bool is_last_thread() {
 }
 
 void activate_if_due(core& c, pending_race& r, time_point now) {
-  if (!r.armed || r.active || now < r.active_from) return;
+  if (!r.armed || r.active || now < std::max(r.active_from, c.races.full_until())) return;
   if (!adopt_original(r)) return abandon(c, r, "the socket cannot be copied");
-  r.active = true;
+  r.active = c.races.reserve(r, r.original_dup.get(), now);
+  if (!r.active) r.original_dup.reset();
 }
 
 // Gives the result to the caller; false if the caller is not where it could take it.
@@ -87,7 +88,7 @@ time_point tend(core& c, pending_race& r, time_point now) {
   activate_if_due(c, r, now);
   if (!r.used) return never;
   if (r.published) return insist(r, now);
-  if (!r.active) return r.armed ? r.active_from : never;
+  if (!r.active) return r.armed ? std::max(r.active_from, c.races.full_until()) : never;
   time_point next = never;
   if (!r.won && !r.lost) {
     refresh_plan(c, r, now);

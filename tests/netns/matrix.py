@@ -29,7 +29,9 @@ TRIES = 3  # a cell that failed is measured again, alone
 
 # What a fault may add to the program's time in the healthy network.
 FAULTS = {"healthy": 0.05, "v6-drop": 0.35, "v6-reset": 0.1, "v6-unreachable": 0.1, "first-address-dead": 0.9,
-          "aaaa-silent": 0.15}
+          "aaaa-silent": 0.15, "v6-noroute": 0.1, "v6-prohibited": 0.1, "v6-slow=600": 0.4, "v4-drop": 0.35,
+          "a-silent": 0.15, "aaaa-late=400": 0.15, "aaaa-servfail": 0.1, "dns-truncated": 0.1, "ns-dead": 0.4}
+SHORT = ("v6-drop", "first-address-dead", "aaaa-silent")  # besides healthy: what CI runs
 
 REQUEST = b"GET / HTTP/1.0\r\n\r\n"
 ASYNCIO = "import asyncio, sys\nasync def main():\n" \

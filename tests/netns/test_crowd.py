@@ -38,3 +38,28 @@ def all_win(network, style):
 
 for name in ("epoll", "threads"):
     REGISTRY[f"crowd_of_1000_{name}"] = Case(all_win, ("v6-drop",), (name,), load=HEAVY, seconds=100)
+
+
+def few_numbers(network, style):
+    """Hidden sockets take a quarter of the numbers that the program leaves: races go on in turns, and all win."""
+    calm, said = (crowd(network, style, MANY, NARROW, happy) for happy in (False, True))
+    check_equal((calm["connected"], calm["failed"]), ("0", "0"), f"bare ({calm})")
+    check_equal((said["connected"], said["echoed"]), (str(MANY),) * 2, f"winners ({said})")
+    hidden = more(said, calm, "at_fds_most")
+    hardening.tell(f"{MANY} connects by {style}, RLIMIT_NOFILE {NARROW}", f"{calm['at_fds_most']} fds",
+                   f"all connected in {said['last_ms']} ms; {hidden} fds more at most", True)
+    check_between(hidden, 8, (NARROW - MANY) / 4 + 2, "descriptors more, at most")
+    check_equal((said["fds_more"], said["threads_more"]), ("0", "0"), "left behind")
+
+
+def no_numbers(network):
+    """Where hardly any number is left nothing is raced, and nothing fails."""
+    calm, said = (crowd(network, "epoll", COUNT, NARROW, happy) for happy in (False, True))
+    check_equal((said["connected"], said["failed"], said["pending"]), (calm["connected"], "0", str(COUNT)), f"{said}")
+    check_equal(said["at_fds_most"], calm["at_fds_most"], "descriptors")
+
+
+MANY, NARROW = 600, 1024
+for name in ("epoll", "threads"):
+    REGISTRY[f"crowd_of_600_{name}_few_numbers"] = Case(few_numbers, ("v6-drop",), (name,), load=HEAVY, seconds=100)
+REGISTRY["crowd_of_1000_no_numbers"] = Case(no_numbers, ("v6-drop",), (), load=HEAVY, seconds=100)

@@ -168,13 +168,14 @@ TABLE = (
     *(_glib(name, short=True) for name in (
         "socket", "socket-address", "socket-listener", "socket-service", "gsocketclient-slow", "network-address",
         "inet-address", "network-monitor", "network-monitor-race", "proxy-test", "pollable", "resolver-parsing",
-        "gdbus-peer", "gdbus-non-socket", "unix-streams", "unix-fd", "mainloop")),
+        "gdbus-peer", "gdbus-non-socket", "unix-streams", "unix-fd")),
+    _glib("mainloop"),
     *(_openssh(name, 60, short=True) for name in (
-        "connect", "proxy-connect", "connect-privsep", "connect-uri", "proto-version", "proto-mismatch",
-        "exit-status-signal", "broken-pipe", "yes-head", "scp-uri", "sftp-chroot", "keyscan", "banner")),
+        "connect", "proxy-connect", "connect-uri", "proto-version", "proto-mismatch", "exit-status-signal", "yes-head",
+        "scp-uri", "sftp-chroot", "keyscan")),
     _openssh("forward-control", 600),  # 100 s by itself: every kind of forwarding under every setting
     *(_openssh(name, 240) for name in (
-        "exit-status", "envpass", "transfer", "stderr-data", "stderr-after-eof", "login-timeout", "agent",
+        "connect-privsep", "broken-pipe", "banner", "exit-status", "envpass", "transfer", "stderr-data", "stderr-after-eof", "login-timeout", "agent",
         "agent-subprocess", "key-options", "scp", "sftp", "reconfigure", "dynamic-forward", "forwarding", "multiplex",
         "reexec", "cfgmatchlisten", "channel-timeout", "connection-timeout",
         "allow-deny-users", "keys-command", "localcommand", "forcecommand")),

@@ -94,7 +94,7 @@ static void connect_by_threads(void) {
     look();
     left = 0;
     for (int i = 0; i < count; ++i) left += ((volatile int*)outcomes)[i] == pending;
-    sleep_ms(LOOK_MS);
+    sleep_ms(5 * LOOK_MS);
   }
 }
 
