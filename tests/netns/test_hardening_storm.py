@@ -16,6 +16,7 @@ BARE_SECONDS = min(SECONDS, 5)  # tells only whether the victim itself is right
 SEED = int(os.environ.get("HAPPY_TEST_SEED", "20261129"))
 THREADS, NAMES = 64, 8
 CHANGE_SECONDS = 0.15
+STYLES = {"blocking": (), "mixed": ("-m",)}  # how connects wait: options of the victim
 
 RULES = """
 table inet storm {
@@ -47,8 +48,8 @@ def weather(rng, addresses):
     return "\n".join(lines)
 
 
-def storm(network, happy):
-    """64 threads; no token is lost, nothing is left, no file of the program's own is touched."""
+def storm(network, happy, style):
+    """64 threads, of blocking connects alone or mixed; no token is lost, nothing is left, no file of the program's own is touched."""
     hosts = [network.host(f"n{number}") for number in range(NAMES)]
     addresses = [address for host in hosts for address in host.addresses()]
     topology.call("ip", "netns", "exec", "r", "nft", "-f", "-", stdin=RULES)
@@ -62,7 +63,7 @@ def storm(network, happy):
     changer.start()
     names = [",".join([host.name, *host.addresses()]) for host in hosts]
     seconds = SECONDS if happy else BARE_SECONDS
-    run = network.run(victim("storm", seconds, THREADS, SEED, 7, *names), happy=happy, trace=hardening.TRACE,
+    run = network.run(victim("storm", *STYLES[style], seconds, THREADS, SEED, 7, *names), happy=happy, trace=hardening.TRACE,
                       seconds=seconds + 40)
     over.set()
     changer.join()
@@ -70,10 +71,12 @@ def storm(network, happy):
              ("wrong_peer", "wrong_token", "no_token", "disturbed", "child_failed", "fds_more", "threads_more")}
     passed = run.status == 0 and set(wrong.values()) == {"0"}
     shown = f"{hardening.said(run, 'at_numbers')}; {wrong}"
-    hardening.tell(f"storm, {seconds} s", *(("", shown) if happy else (shown, "")), passed)
+    hardening.tell(f"storm, {style}, {seconds} s", *(("", shown) if happy else (shown, "")), passed)
     check(passed, f"status {run.status}, seed {SEED}: {shown}; {run.output.strip()[-600:]}")
     check_equal(hardening.said(run, "enough"), "1", f"connections ({shown})")
 
 
 for name, happy in (("bare", False), ("happy", True)):
-    REGISTRY[f"storm_of_threads_{name}"] = Case(storm, (), (happy,), seconds=SECONDS + 60, load=HEAVY)
+    for style in STYLES:
+        suffix = "" if style == "blocking" else f"_{style}"
+        REGISTRY[f"storm_of_threads_{name}{suffix}"] = Case(storm, (), (happy, style), seconds=SECONDS + 60, load=HEAVY)

@@ -1,6 +1,9 @@
 // Many threads that look up, connect, close each other's sockets, put others over them, and fork, for some seconds.
 //
-//   storm SECONDS THREADS SEED PORT NAME,ADDRESS,ADDRESS...
+//   storm [-m] SECONDS THREADS SEED PORT NAME,ADDRESS,ADDRESS...
+//
+// -m: mixed. Every thread connects now with a blocking socket, now with one that does not block, and waits for that by
+// poll(), select() or epoll; and the process serves itself on the loopback by epoll, which all of them use too.
 //
 // The program itself is right: a socket that another thread has taken away is not used any more. Whatever connects must
 // be one of the addresses of the name that this thread looked up, and echo the thread's own token. What is put over a
@@ -9,6 +12,8 @@
 #include "hardening.h"
 
 #include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 
 #define MAX_THREADS 256
 #define CONNECT_LIMIT_MS 1500
@@ -22,7 +27,8 @@ struct slot {
 
 static struct slot slots[MAX_THREADS];
 static char** names;
-static int name_count, thread_count;
+static int name_count, thread_count, mixed, listener;
+static struct sockaddr_in own_address = {.sin_family = AF_INET};
 static const char* port;
 static double stop_ms;
 static uint64_t first_seed;
@@ -50,11 +56,38 @@ static int ask(const char* name, struct addrinfo** list) {
   return getaddrinfo(plain, port, &hints, list);
 }
 
+// Waits until the kernel has come to a result, or the time is over.
+static void wait_by_random_way(int fd, uint64_t* seed) {
+  const long way = fd < FD_SETSIZE ? random_below(seed, 3) : 0;
+  if (way == 0) {
+    struct pollfd p = {fd, POLLOUT, 0};
+    poll(&p, 1, CONNECT_LIMIT_MS);
+  } else if (way == 1) {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    struct timeval limit = {CONNECT_LIMIT_MS / 1000, CONNECT_LIMIT_MS % 1000 * 1000};
+    select(fd + 1, NULL, &set, NULL, &limit);
+  } else {
+    int set = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLOUT, .data.fd = fd};
+    if (!epoll_ctl(set, EPOLL_CTL_ADD, fd, &event)) epoll_wait(set, &event, 1, CONNECT_LIMIT_MS);
+    close(set);
+  }
+}
+
+static int is_connected(int fd) {
+  struct sockaddr_storage peer;
+  socklen_t length = sizeof peer;
+  return option(fd, SOL_SOCKET, SO_ERROR) == 0 &&
+         !getpeername(fd, (struct sockaddr*)&peer, &length);
+}
+
 static void exchange(int fd, const char* name, uint64_t* seed) {
   char sent[TOKEN], back[TOKEN];
   for (int i = 0; i < TOKEN; ++i) sent[i] = (char)random_after(seed);
   connected++;
-  if (!has_address(name, fd)) wrong_peer++;
+  if (name && !has_address(name, fd)) wrong_peer++;
   struct timeval patience = {5, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   if (send(fd, sent, TOKEN, MSG_NOSIGNAL) != TOKEN || recv(fd, back, TOKEN, MSG_WAITALL) != TOKEN) {
@@ -77,7 +110,8 @@ static void check_over(int fd, int other_end) {
 
 static void connect_once(struct slot* slot, const struct addrinfo* to, const char* name,
                          uint64_t* seed) {
-  int fd = socket(to->ai_family, to->ai_socktype, to->ai_protocol);
+  const int blocking = !mixed || random_below(seed, 2);
+  int fd = socket(to->ai_family, SOCK_STREAM | (blocking ? 0 : SOCK_NONBLOCK), 0);
   if (fd < 0) return;
   struct timeval limit = {CONNECT_LIMIT_MS / 1000, CONNECT_LIMIT_MS % 1000 * 1000};
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -86,7 +120,11 @@ static void connect_once(struct slot* slot, const struct addrinfo* to, const cha
   slot->state = connecting;
   connects++;
   int failed = connect(fd, to->ai_addr, to->ai_addrlen), expected = connecting;
+  const int begun = !blocking && failed && errno == EINPROGRESS;
+  if (begun) wait_by_random_way(fd, seed);
   if (atomic_compare_exchange_strong(&slot->state, &expected, mine)) {
+    if (begun) failed = !is_connected(fd);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     if (!failed) exchange(fd, name, seed);
     close(fd);
   } else {
@@ -136,6 +174,44 @@ static void fork_once(const char* name) {
   if (waitpid(child, &status, 0) != child || status) child_failed++;
 }
 
+// Echoes on the loopback, in one thread, until the end.
+static void* serve(void* unused) {
+  int set = epoll_create1(EPOLL_CLOEXEC);
+  struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
+  epoll_ctl(set, EPOLL_CTL_ADD, listener, &event);
+  while (now_ms() < stop_ms + 2 * CONNECT_LIMIT_MS) {
+    if (epoll_wait(set, &event, 1, 50) != 1) continue;
+    int fd = event.data.fd;
+    if (fd == listener) {
+      event.data.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (event.data.fd >= 0) epoll_ctl(set, EPOLL_CTL_ADD, event.data.fd, &event);
+      continue;
+    }
+    char data[TOKEN];
+    ssize_t size = recv(fd, data, sizeof data, 0);
+    if (size > 0) send(fd, data, (size_t)size, MSG_NOSIGNAL);
+    if (size == 0 || (size < 0 && errno != EAGAIN)) close(fd);
+  }
+  close(set);
+  return unused;
+}
+
+static void listen_on_loopback(void) {
+  socklen_t length = sizeof own_address;
+  own_address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (bind(listener, (struct sockaddr*)&own_address, length) || listen(listener, 1024) ||
+      getsockname(listener, (struct sockaddr*)&own_address, &length))
+    perror("listen");
+}
+
+static void connect_to_own(struct slot* slot, uint64_t* seed) {
+  const struct addrinfo own = {.ai_family = AF_INET,
+                               .ai_addr = (struct sockaddr*)&own_address,
+                               .ai_addrlen = sizeof own_address};
+  connect_once(slot, &own, NULL, seed);
+}
+
 static void* run(void* argument) {
   struct slot* slot = argument;
   uint64_t seed = first_seed + (uint64_t)(slot - slots) * 7919;
@@ -151,6 +227,7 @@ static void* run(void* argument) {
     if (random_below(&seed, 3) == 0 && to->ai_next) to = to->ai_next;
     connect_once(slot, to, name, &seed);
     freeaddrinfo(list);
+    if (mixed && random_below(&seed, 4) == 0) connect_to_own(slot, &seed);
     for (long i = random_below(&seed, 3); i > 0; --i) take_away(&seed);
     if (random_below(&seed, 200) == 0) fork_once(name);
     sleep_ms((double)random_below(&seed, 60));
@@ -166,6 +243,7 @@ static void start_and_end_a_thread(void) {
 }
 
 int main(int argc, char** argv) {
+  if (argc > 1 && !strcmp(argv[1], "-m")) mixed = 1, --argc, ++argv;
   if (argc < 6) return 2;
   thread_count = atoi(argv[2]);
   first_seed = strtoull(argv[3], NULL, 10);
@@ -176,8 +254,13 @@ int main(int argc, char** argv) {
   pthread_t threads[MAX_THREADS];
   start_and_end_a_thread();  // a sanitizer has one of its own from the first thread on
   struct footprint before = footprint();
+  pthread_t server;
+  if (mixed) listen_on_loopback();
+  if (mixed) pthread_create(&server, NULL, serve, NULL);
   for (int i = 0; i < thread_count; ++i) pthread_create(&threads[i], NULL, run, &slots[i]);
   for (int i = 0; i < thread_count; ++i) pthread_join(threads[i], NULL);
+  if (mixed) pthread_join(server, NULL);
+  if (mixed) close(listener);
   printf(
       "at_numbers connects %ld, connected %ld, taken %ld, put over %ld, forked %ld, lookups failed "
       "%ld\n",
