@@ -10,6 +10,7 @@
 #include "racer/lookup_call.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
+#include "resolver/answer_cache.h"
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
 
@@ -131,6 +132,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .wait_limit = wait_limit_hook,
              .change_epoll = change_epoll_hook,
              .quiesce = quiesce_hook,
+             .forget_answers = forget_known_answers,
              .fork_prepare = [] { return fork_prepare() ? 1 : 0; },
              .fork_parent = fork_parent,
              .fork_child = fork_child};

@@ -11,6 +11,7 @@
 #include "racer/race_trace.h"
 #include "racer/veiled_connect.h"
 #include "resolver/address_scope.h"
+#include "resolver/answer_cache.h"
 #include "resolver/source_address.h"
 
 namespace happy {
@@ -190,6 +191,7 @@ void connect_named(core& c, pending_race& r, time_point now) {
 void keep_failures(core& c, pending_race& r, time_point now) {
   intent* meant = c.intents.by_id(r.known.id);
   if (meant == nullptr || r.swap) return;
+  drop_known_answers(meant->name);  // who tries again gets what the DNS says then
   meant->failures.clear();
   for (const failure& f : r.failures) {
     if (f.where == r.named) continue;  // the caller is told that one now
@@ -241,6 +243,7 @@ void quiesce(core& c, bool network_changes) {
     count_pending(c);
     for (const auto& l : c.open_lookups) l->drop();
     if (network_changes) c.intents.clear();
+    if (network_changes) forget_known_answers();
     c.hidden_worker.dismiss();
   }
   c.hidden_worker.wait_until_gone();

@@ -19,9 +19,19 @@ constexpr address far_ipv6 = {
     .family = family::ipv6,
     .bytes = {0x20, 0x01, 0x05, 0x03, 0xba, 0x3e, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0x30}};
 
-bool reaches(source_probe& probe, const address& far) {
+// Of the addresses from which the far ones would be asked.
+constinit std::atomic<std::uint64_t> fingerprint{0};
+
+// FNV-1a
+std::uint64_t mixed(std::uint64_t hash, const address& a) {
+  for (const std::uint8_t byte : a.bytes) hash = (hash ^ byte) * 0x100000001b3u;
+  return hash;
+}
+
+bool reaches(source_probe& probe, const address& far, std::uint64_t& hash) {
   candidate c{.destination = far};
   probe.probe(c, 0);
+  hash = mixed(hash, c.source);
   return c.has_source && privacy_of(c.source) > privacy::link_local;
 }
 
@@ -36,8 +46,11 @@ bool is_loopback(const sockaddr* a) {
 
 family ask_preferred_family() {
   source_probe probe;
-  const bool ipv6 = reaches(probe, far_ipv6);
-  return ipv6 || !reaches(probe, far_ipv4) ? family::ipv6 : family::ipv4;
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const bool ipv6 = reaches(probe, far_ipv6, hash);
+  const bool ipv4 = reaches(probe, far_ipv4, hash);
+  fingerprint.store(hash, std::memory_order_relaxed);
+  return ipv6 || !ipv4 ? family::ipv6 : family::ipv4;
 }
 
 }  // namespace
@@ -54,6 +67,11 @@ configured_families families_configured() {
     (af == AF_INET ? found.ipv4 : found.ipv6) = true;
   }
   return found;
+}
+
+std::uint64_t network_fingerprint() {
+  preferred_family();
+  return fingerprint.load(std::memory_order_relaxed);
 }
 
 family preferred_family() {

@@ -1,6 +1,8 @@
 // Which families this host can use, asked the cheap way.
 #pragma once
 
+#include <cstdint>
+
 #include "shim/base/endpoint.h"
 #include "shim/base/time.h"
 
@@ -25,5 +27,11 @@ inline constexpr duration preference_lifetime = std::chrono::seconds(1);
 //
 // Context:  any thread; does not block.
 family preferred_family();
+
+// Differs when the host goes out from another address: to another network. As old as preferred_family(),
+// which finds it out on the way.
+//
+// Context:  any thread; does not block.
+std::uint64_t network_fingerprint();
 
 }  // namespace happy

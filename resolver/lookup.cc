@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "resolver/answer_cache.h"
+#include "resolver/connectivity.h"
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
 
@@ -43,7 +45,10 @@ void trace_query(std::uint64_t id, const std::string& name, record_type type) {
 }  // namespace
 
 lookup::lookup(std::uint64_t id, const name_plan& plan, const resolution::settings& s)
-    : id_(id), plan_(plan), resolution_(s) {}
+    : id_(id),
+      plan_(plan),
+      generation_(plan.config->generation ^ network_fingerprint()),
+      resolution_(s) {}
 
 std::optional<move_on> lookup::turn(time_point now) {
   take_in(now);
@@ -107,6 +112,7 @@ bool lookup::absorb(record_type type, time_point now) {
       return absorb(type, now);
     }
     trace_answer(id_, *a);
+    keep_known_answer(plan_.name, *a, generation_, now);
     resolution_.handle(*a, now);
     queries.clear();
     return true;
@@ -163,6 +169,11 @@ time_point lookup::deadline(time_point now) const {
 }
 
 void lookup::send(record_type type, time_point now) {
+  if (const auto known = find_known_answer(plan_.name, type, generation_, now)) {
+    trace_answer(id_, *known);
+    resolution_.handle(*known, now);
+    return;
+  }
   trace_query(id_, plan_.name, type);
   result<dns_query> query = dns_query::start(plan_.name, type, *plan_.config);
   if (query.ok()) {

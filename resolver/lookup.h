@@ -67,6 +67,7 @@ class lookup {
 
   std::uint64_t id_;
   name_plan plan_;
+  std::uint64_t generation_;  // of all that the answers remembered hang on
   resolution resolution_;
   std::array<asked, 2> asked_;
   bool hidden_ = false;

@@ -39,6 +39,7 @@ struct resolver_config {
   bool trust_ad = false;  // the AD bit is set in queries
   bool no_aaaa = false;
   bool no_tld_query = false;
+  std::uint64_t generation = 0;  // system_snapshot's
 
   // Names are also tried with domains appended. The root alone (systemd's "search .") is none.
   bool searches() const;

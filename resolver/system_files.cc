@@ -49,6 +49,7 @@ std::shared_ptr<const system_snapshot> system_files::make_snapshot() const {
   if (resolv_conf_.readable()) {
     auto parsed = parse_resolv_conf(*resolv_conf_.text(), surroundings_.resolver);
     if (auto* config = std::get_if<resolver_config>(&parsed)) {
+      config->generation = generation_;
       made->resolver = std::make_shared<const resolver_config>(std::move(*config));
     } else {
       made->resolver = std::get<decline_reason>(parsed);

@@ -229,6 +229,9 @@ struct happy_engine {
    * everything known of names is forgotten as well. */
   void (*quiesce)(int network_changes);
 
+  /* Answers that are remembered are not used any more. Signal-safe. */
+  void (*forget_answers)(void);
+
   /* Around fork(), in the thread that forks. Between prepare and parent/child nothing else is called.
    * Prepare says 0 if the engine could not be brought to rest in time: neither of the others is called
    * then, and the child does without the engine. */

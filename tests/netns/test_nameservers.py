@@ -135,3 +135,36 @@ def nameserver_file_changes(network):
     seen = report(running.wait(10))
     check_equal((seen["code_1"], seen["code_3"]), ("-3", "0"), "codes")
     check_between(float(seen["ms_3"]), 0, 100, "ms of the lookup after the change")
+
+
+@case()
+def answers_are_remembered(network):
+    """A name asked for again within its TTL is not asked of the DNS; a change of /etc/hosts makes it new."""
+    host = network.host("again")
+    running = network.start(victim("looks_up", UNSPEC, host.name, host.name, host.name, "+700", host.name), happy=True)
+    _wait_for_output(running, "addresses_3")
+    network.sync()
+    check_equal(len(network.find("query", name=host.name)), 2, "queries for three lookups")
+    with open("/etc/hosts", "a", encoding="ascii") as hosts:
+        hosts.write("198.51.100.99 elsewhere.test\n")
+    seen = report(running.wait(10))
+    network.sync()
+    check_equal(len(network.find("query", name=host.name)), 4, "queries after /etc/hosts has changed")
+    check_equal({seen[f"addresses_{n}"] for n in (1, 2, 3, 5)}, {",".join(host.ipv6 + host.ipv4)}, "addresses")
+
+
+@case()
+def answers_are_forgotten(network):
+    """Absence is remembered for a second, a TTL of 0 not at all, and nobody else's question is answered."""
+    network.run(victim("looks_up", UNSPEC, "absent.test", "absent.test", "+1100", "absent.test"), happy=True)
+    network.sync()
+    check_equal(len(network.find("query", name="absent.test")), 4, "queries for a name that is not there")
+    zero = network.host("zero")
+    network.set_record(zero.name, "A", records=zero.ipv4, ttl=0)
+    network.run(victim("looks_up", INET, zero.name, zero.name), happy=True)
+    network.sync()
+    check_equal(len(network.find("query", name=zero.name)), 2, "queries for a TTL of 0")
+    init = network.host("init")
+    network.run(victim("looks_up", INET, init.name, "!", init.name), happy=True)
+    network.sync()
+    check_equal(len(network.find("query", name=init.name)), 2, "queries around res_init()")

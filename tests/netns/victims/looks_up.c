@@ -1,14 +1,20 @@
 // Looks names up, one after the other, and shows what came and how long it took.
 //
-//   looks_up FAMILY NAME...       FAMILY as a number; a name "+N" is a pause of N ms
+//   looks_up FAMILY NAME...       FAMILY as a number; a name "+N" is a pause of N ms, "!" res_init()
 
 #include "hardening.h"
+
+#include <resolv.h>
 
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (int i = 2; i < argc; ++i) {
     if (*argv[i] == '+') {
       sleep_ms(atoi(argv[i]));
+      continue;
+    }
+    if (*argv[i] == '!') {
+      res_init();
       continue;
     }
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = atoi(argv[1])}, *list = NULL;
