@@ -177,7 +177,7 @@ bool covers(unsigned first, unsigned last, int fd) {
 
 bool waits_for_socket_of(const pending_race& r, const int* fds, unsigned count) {
   return std::any_of(r.sockets.begin(), r.sockets.end(), [&](const program_socket& s) {
-    return std::find(fds, fds + count, s.fd) != fds + count;
+    return fds == nullptr || std::find(fds, fds + count, s.fd) != fds + count;
   });
 }
 

@@ -219,8 +219,9 @@ struct happy_engine {
   /* Non-blocking races. The descriptors `first` to `last` are about to mean something else. */
   void (*fds_closing)(unsigned first, unsigned last);
   /* For a thread that is about to wait: starts what is due, and says after how many nanoseconds it wants
-   * to be asked again (-1: no need). `fds`: what the thread waits for other than to write; a socket
-   * that is replaced meanwhile wakes only those that wait to write. `signals`: as in a happy_connect. */
+   * to be asked again (-1: no need). `fds`: what the thread waits for other than to write (NULL:
+   * everything); a socket that is replaced meanwhile wakes only those that wait to write. `signals`: as in
+   * a happy_connect. */
   int64_t (*wait_limit)(const int* fds, unsigned count, uint64_t signals);
   /* The real epoll_ctl(), while no hand-over is going on. */
   int (*change_epoll)(int set, int operation, int fd, struct epoll_event* event);

@@ -13,13 +13,17 @@ namespace {
 constinit late_function<decltype(&::epoll_ctl)> real_epoll_ctl{"epoll_ctl"};
 
 }  // namespace
-}  // namespace happy
 
-extern "C" __attribute__((visibility("default"))) int epoll_ctl(int set, int operation, int fd,
-                                                                epoll_event* event) noexcept {
-  using namespace happy;
+int change_epoll(int set, int operation, int fd, epoll_event* event) {
   const happy_engine* engine = races_pending() ? loaded_engine() : nullptr;
   if (engine == nullptr) return real_epoll_ctl.get()(set, operation, fd, event);
   engine_visit visit;
   return engine->change_epoll(set, operation, fd, event);
+}
+
+}  // namespace happy
+
+extern "C" __attribute__((visibility("default"))) int epoll_ctl(int set, int operation, int fd,
+                                                                epoll_event* event) noexcept {
+  return happy::change_epoll(set, operation, fd, event);
 }

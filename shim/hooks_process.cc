@@ -120,6 +120,11 @@ __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
   va_end(arguments);
   happy::look_at_syscall(number, values[0]);
   happy::look_at_closing(number, values[0], values[1], values[2]);
+  if (number == SYS_epoll_ctl && happy::races_pending()) {
+    return happy::change_epoll(static_cast<int>(values[0]), static_cast<int>(values[1]),
+                               static_cast<int>(values[2]),
+                               reinterpret_cast<epoll_event*>(values[3]));
+  }
   const long result =
       happy::raw_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
   if (result >= 0 || result < -4095) return result;

@@ -67,15 +67,17 @@ struct patience {
   }
 };
 
-// What is waited for other than to write. Of more than fit the rest is left out: a thread that waits to read
-// from that many sees a replaced socket when it next waits.
+// What is waited for other than to write. A thread that waits to read from more than fit is taken for one that
+// waits for everything: it wakes every 10 ms while a race is on.
 struct read_waits {
   static constexpr unsigned capacity = 64;
   int fds[capacity];
   unsigned count = 0;
+  bool everything = false;
 
   void add(int fd) {
-    if (count < capacity) fds[count++] = fd;
+    everything = count == capacity;
+    if (!everything) fds[count++] = fd;
   }
 };
 
@@ -84,7 +86,8 @@ std::int64_t limit_of(const read_waits& waits) {
   if (engine == nullptr || is_short_of_stack()) return -1;
   errno_saver keep;
   engine_visit visit;
-  return engine->wait_limit(waits.fds, waits.count, visit.signals_before());
+  return engine->wait_limit(waits.everything ? nullptr : waits.fds, waits.count,
+                            visit.signals_before());
 }
 
 // Calls `wait(nanoseconds)`, which gives what the real function gives, until something has happened or

@@ -2,6 +2,8 @@
 // epoll_ctl() and the like ask first.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include "shim/abi.h"
 #include "shim/process.h"
 
@@ -18,5 +20,9 @@ inline bool races_pending() {
 // The numbers `first` to `last` will mean something else: races on them end first. Costs as much as
 // races_pending() while nothing is pending.
 void note_closing(unsigned first, unsigned last);
+
+// The real epoll_ctl(), but not while a socket is being replaced. Costs as much as races_pending() while
+// nothing is pending.
+int change_epoll(int set, int operation, int fd, epoll_event* event);
 
 }  // namespace happy

@@ -8,10 +8,11 @@ import pivot
 from cases import REGISTRY, Case, check, families, report, victim
 
 PORT = 25  # speaks first
-STYLES = ("poll-out", "poll-in", "poll-all", "ppoll", "poll-chk", "ppoll-chk", "select", "select-in", "pselect",
-          "epoll-level", "epoll-in", "epoll-edge", "epoll-oneshot", "epoll-exclusive", "epoll-level-before",
-          "epoll-edge-before", "epoll-oneshot-before", "epoll-two", "epoll-nested", "epoll-modified", "dup-before-poll",
-          "dup-before-epoll", "dup-during-poll", "dup-during-late-poll", "dup-during-epoll", "epoll-pwait", "epoll-pwait2", "sigio", "sigio-info")
+STYLES = ("poll-out", "poll-in", "poll-in-many", "poll-all", "ppoll", "poll-chk", "ppoll-chk", "select", "select-in",
+          "pselect", "epoll-level", "epoll-in", "epoll-edge", "epoll-oneshot", "epoll-exclusive", "epoll-level-before",
+          "epoll-edge-before", "epoll-oneshot-before", "epoll-two", "epoll-nested", "epoll-modified", "epoll-modified-raw",
+          "dup-before-poll", "dup-before-epoll", "dup-during-poll", "dup-during-late-poll", "dup-during-epoll",
+          "epoll-pwait", "epoll-pwait2", "sigio", "sigio-info")
 LIVE4 = ["198.51.100.120"]
 # faults -> (addresses at which bare is compared: the one that wins, or those of the fault; most ms until the event)
 FAULTS = {
@@ -96,5 +97,6 @@ def node(network, faults):
 for names in FAULTS:
     label = "+".join(names).replace("=", "-")
     for number in (1, 2):
-        REGISTRY[f"waiting_styles.{label}.{number}"] = Case(styles, names, (number, names), seconds=60, lab_options=ONE_RETRY)
+        REGISTRY[f"waiting_styles.{label}.{number}"] = Case(styles, names, (number, names), seconds=60,
+                                                            lab_options=ONE_RETRY)
     REGISTRY[f"waiting_node.{label}"] = Case(node, names, (names,), lab_options=ONE_RETRY)

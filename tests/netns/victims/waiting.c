@@ -10,6 +10,7 @@
 
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 
 // What a program that was compiled with _FORTIFY_SOURCE calls.
 int __poll_chk(struct pollfd*, nfds_t, int, size_t);
@@ -46,6 +47,19 @@ static void wait_poll(short events) {
           : is("poll-chk")  ? __poll_chk(&p, 1, PATIENCE_MS, sizeof p)
                             : poll(&p, 1, PATIENCE_MS);
   note(n < 0 ? "error" : n == 0 ? "nothing" : "%x", (unsigned)p.revents);
+}
+
+// The socket is the last of many that it waits to read from.
+static void wait_poll_many(void) {
+  enum { MANY = 200 };
+  struct pollfd p[MANY + 1];
+  int silent[2];
+  if (pipe(silent)) return note("no pipe", 0);
+  for (int i = 0; i < MANY; ++i) p[i] = (struct pollfd){silent[0], POLLIN, 0};
+  p[MANY] = (struct pollfd){fd, POLLIN, 0};
+  int n = poll(p, MANY + 1, PATIENCE_MS);
+  note(n < 0 ? "error" : n == 0 ? "nothing" : "%x", (unsigned)p[MANY].revents);
+  close(silent[0]), close(silent[1]);
 }
 
 static void wait_select(int reading) {
@@ -138,7 +152,10 @@ static void* modify(void* unused) {
   for (unsigned i = 0; __atomic_load_n(&modifying, __ATOMIC_ACQUIRE); ++i) {
     struct epoll_event event = {.events = EPOLLOUT | (i % 2 ? EPOLLPRI : 0),
                                 .data.u64 = DATA + (unsigned)set};
-    if (epoll_ctl(set, EPOLL_CTL_MOD, fd, &event)) ++failed_mods;
+    int failed = is("epoll-modified-raw")
+                     ? (int)syscall(SYS_epoll_ctl, set, EPOLL_CTL_MOD, fd, &event)
+                     : epoll_ctl(set, EPOLL_CTL_MOD, fd, &event);
+    if (failed) ++failed_mods;
     if (i % 64 == 0) usleep(10);
   }
   return unused;
@@ -203,6 +220,8 @@ static void wait_for_outcome(void) {
     wait_poll(POLLOUT);
   else if (is("poll-in"))
     wait_poll(POLLIN);
+  else if (is("poll-in-many"))
+    wait_poll_many();
   else if (is("poll-all"))
     wait_poll(POLLIN | POLLOUT | POLLPRI);
   else if (is("select") || is("pselect"))
@@ -211,14 +230,14 @@ static void wait_for_outcome(void) {
     wait_select(1);
   else if (is("epoll-nested"))
     wait_set(outer);
-  else if (is("epoll-modified"))
+  else if (begins("epoll-modified"))
     wait_modified();
   else if (begins("sigio"))
     wait_signal();
   else
     wait_set(set);
   if (is("epoll-two")) note(" and ", 0), wait_set(second);
-  if (set >= 0 && !is("epoll-modified")) use_registration();
+  if (set >= 0 && !begins("epoll-modified")) use_registration();
 }
 
 static int attempt(const struct addrinfo* info) {
