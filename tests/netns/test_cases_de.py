@@ -17,6 +17,11 @@ def python(script, *arguments):
     return [lab.PYTHON, "-c", script, *arguments]
 
 
+def aria2c(host, file):
+    """With the system's resolver: its own one is none of our business."""
+    return ["aria2c", "-q", "--async-dns=false", "--allow-overwrite", "-d", "/run/lab", "-o", file, f"http://{host.name}/"]
+
+
 def router_rules(rules):
     """More rules for the router."""
     topology.call("ip", "netns", "exec", "r", "nft", "-f", "-", stdin=rules)
@@ -110,6 +115,8 @@ MANY = {
     "wget": (lambda host: ["wget", "-q", "-O-", f"http://{host.name}/"], b""),
     "nc": (lambda host: ["nc", host.name, "80"], REQUEST),
     "redis-cli": (lambda host: ["redis-cli", "-h", host.name, "-p", "7", "ping"], b""),
+    "socat": (lambda host: ["socat", "-", f"TCP:{host.name}:80"], REQUEST),
+    "aria2c": (lambda host: aria2c(host, "case53"), b""),
 }
 
 
@@ -239,6 +246,15 @@ for program, (wanted, make_command, given) in SWITCHES.items():
     for names in (("healthy",), (f"v{wanted}-drop",)):
         REGISTRY[f"case_63_explicit_family.{program}.{names[0]}"] = Case(family_switch, names, (wanted, make_command, given))
 
+
+@case()
+def case_63_ping(network):
+    """No TCP at all. (The lab's servers answer no echo requests.)"""
+    hosts, _, _ = hardening.compare(network, "case 63: ping -4", lambda host: ["ping", "-4", "-c1", "-W1", "-q", host.name],
+                                    status=1)
+    check_equal(network.syns(hosts[1]), [], "SYNs")
+
+
 STALE = """
 import select, socket, sys
 a, b, dead, how = sys.argv[1:5]
@@ -291,7 +307,8 @@ for label, make_command, settings in (
         ("node", lambda host: ["node", "-e", NODE, host.name], None),
         ("node-io_uring", lambda host: ["node", "-e", NODE, host.name], {"UV_USE_IO_URING": "1"}),
         ("node-one-family-at-a-time", lambda host: ["node", "--no-network-family-autoselection", "-e", NODE, host.name], None),
-        ("asyncio", lambda host: python(ASYNCIO, host.name), None)):
+        ("asyncio", lambda host: python(ASYNCIO, host.name), None),
+        ("aria2c", lambda host: aria2c(host, "case65"), None)):
     REGISTRY[f"case_65_epoll_registration.{label}"] = Case(event_loop, ("v6-drop",), (make_command, settings))
 
 WAITERS = {
