@@ -203,7 +203,7 @@ build/tests/bench/%: tests/bench/%.c build/flags
 fuzz_clang  := clang++-14
 fuzz_flags  := -std=c++20 -I. -g -O1 -pthread -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzzers     := $(fuzz_sources:tests/fuzz/%.cc=build/fuzz/%)
-fuzz_common := $(patsubst %.cc,build/fuzz/obj/%.o,$(wildcard resolver/*.cc) tests/fuzz/libfuzzer.cc)
+fuzz_common := $(patsubst %.cc,build/fuzz/obj/%.o,$(wildcard resolver/*.cc) shim/config.cc tests/fuzz/libfuzzer.cc)
 
 .SECONDARY: $(fuzz_common) $(fuzz_sources:%.cc=build/fuzz/obj/%.o)
 build/fuzz/obj/%.o: %.cc build/flags

@@ -1,0 +1,59 @@
+// The readers of the system's files, and what a plan makes of all of them. The first line is the name that is asked
+// for; a line of "--" ends a file: resolv.conf, nsswitch.conf, hosts, gai.conf.
+
+#include <algorithm>
+
+#include "resolver/name_plan.h"
+#include "tests/fuzz/target.h"
+
+namespace {
+
+std::string_view take_part(std::string_view& rest, std::string_view end) {
+  const std::size_t at = rest.find(end);
+  const std::string_view part = rest.substr(0, at);
+  rest.remove_prefix(at == std::string_view::npos ? rest.size() : at + end.size());
+  return part;
+}
+
+void check_config(const happy::resolver_config& config) {
+  using happy::fuzz::expect;
+  expect(!config.nameservers.empty(), "there is a nameserver");
+  expect(config.search.size() <= happy::max_search_domains, "the search list is bounded");
+  expect(config.timeout_s >= 1 && config.timeout_s <= happy::max_timeout_s, "timeout");
+  expect(config.attempts >= 1 && config.attempts <= happy::max_attempts, "attempts");
+  expect(config.ndots >= 0 && config.ndots <= happy::max_ndots, "ndots");
+  const happy::duration round = glibc_round(config);
+  expect(round >= std::chrono::seconds(1) && round <= std::chrono::minutes(5), "a round ends");
+}
+
+}  // namespace
+
+FUZZ_TARGET(system_files) {
+  using namespace happy;
+  std::string_view rest(reinterpret_cast<const char*>(data.data()), data.size());
+  const std::string_view name = take_part(rest, "\n");
+  const std::string_view resolv_conf = take_part(rest, "--\n");
+  const std::string_view nsswitch_conf = take_part(rest, "--\n");
+  const std::string_view hosts = take_part(rest, "--\n");
+
+  system_snapshot files;
+  resolver_environment environment;
+  environment.interface_index = [](const char*) { return 2u; };
+  auto parsed = parse_resolv_conf(resolv_conf, environment);
+  if (auto* config = std::get_if<resolver_config>(&parsed)) {
+    check_config(*config);
+    files.resolver = std::make_shared<const resolver_config>(std::move(*config));
+  }
+  if (auto services = parse_nsswitch(nsswitch_conf)) {
+    fuzz::expect(services->size() <= max_name_services, "modules are bounded");
+    files.services = std::move(*services);
+  }
+  files.hosts = std::make_shared<const std::string>(hosts);
+  files.gai_conf_active = gai_conf_is_active(rest);
+  const auto planned = plan_name(name, files);
+  if (const auto* plan = std::get_if<name_plan>(&planned)) {
+    fuzz::expect(!hosts_mention(hosts, name), "a name in hosts is not asked of the DNS");
+    fuzz::expect(plan->config != nullptr && !plan->name.empty() && plan->name.size() <= 253,
+                 "it can be asked");
+  }
+}
