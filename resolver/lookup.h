@@ -46,6 +46,7 @@ class lookup {
   time_point deadline(time_point now) const;
 
   const resolution& state() const { return resolution_; }
+  void want_all() { resolution_.want_all(); }
   std::uint64_t id() const { return id_; }
 
  private:

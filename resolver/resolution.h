@@ -62,6 +62,9 @@ class resolution {
   // What to do next. Call until it says wait or finished.
   action poll(time_point now);
 
+  // From now on every answer is waited for, as glibc does.
+  void want_all() { settings_.complete = true; }
+
   // The answer to `type`, or nullptr while there is none (or it was not asked for).
   const answer* answered(record_type type) const;
 

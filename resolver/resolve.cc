@@ -207,10 +207,26 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
 }
 
 std::optional<std::variant<declined, resolved>> name_resolution::turn(time_point now) {
-  const std::optional<move_on> reason = lookup_->turn(now);
+  std::optional<move_on> reason = lookup_->turn(now);
+  if (reason && *reason != move_on::deadline && wants_to_bind(lookup_->state())) {
+    lookup_->want_all();
+    reason = lookup_->turn(now);
+  }
   if (!reason) return std::nullopt;
   trace_move_on(id_, *reason, !lookup_->state().all_answered());
   return outcome(now);
+}
+
+// AI_PASSIVE with a name: most of these programs connect all the same (lftp, socat); one that wants to bind
+// asks for a name of this host, and binds to all its addresses.
+bool name_resolution::wants_to_bind(const resolution& state) const {
+  if ((flags_ & AI_PASSIVE) == 0 || state.all_answered()) return false;
+  std::vector<candidate> found;
+  append_addresses(found, state.answered(record_type::a));
+  append_addresses(found, state.answered(record_type::aaaa));
+  source_probe probe;
+  for (candidate& c : found) probe.probe(c, 0);
+  return std::any_of(found.begin(), found.end(), is_own);
 }
 
 // gethostbyname2() serves AF_INET alone, and what AI_ADDRCONFIG makes of AF_UNSPEC.

@@ -53,6 +53,7 @@ class name_resolution {
  private:
   name_resolution() = default;
   std::variant<declined, resolved> outcome(time_point now);
+  bool wants_to_bind(const resolution& state) const;
   bool asks_by_old_function(const resolution& state) const;
 
   std::uint64_t id_ = 0;

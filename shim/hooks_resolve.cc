@@ -67,10 +67,9 @@ bool answer(const happy_engine* engine, const happy_question& question, int& cod
   return true;
 }
 
-int resolve(const happy_engine* engine, const happy_question& question, bool engine_may_answer,
-            addrinfo** result) {
+int resolve(const happy_engine* engine, const happy_question& question, addrinfo** result) {
   int code = 0;
-  if (engine_may_answer && answer(engine, question, code, result)) return code;
+  if (answer(engine, question, code, result)) return code;
   code = real_getaddrinfo.get()(question.node, question.service, question.hints, result);
   if (code == 0) {
     errno_saver keep;
@@ -86,7 +85,7 @@ int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hint
   if (!hooks_live()) return real_getaddrinfo.get()(node, service, hints, result);
 
   const pass_reason reason = judge_lookup(node, hints);
-  if (reason != pass_reason::none && reason != pass_reason::passive) {
+  if (reason != pass_reason::none) {
     trace_pass("getaddrinfo", reason);
     return real_getaddrinfo.get()(node, service, hints, result);
   }
@@ -95,7 +94,7 @@ int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hint
     trace_pass("getaddrinfo", pass_reason::engine_missing);
     return real_getaddrinfo.get()(node, service, hints, result);
   }
-  return resolve(engine, {node, service, hints}, reason == pass_reason::none, result);
+  return resolve(engine, {node, service, hints}, result);
 }
 
 }  // namespace

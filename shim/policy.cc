@@ -69,7 +69,6 @@ const char* to_text(pass_reason reason) {
   switch (reason) {
     case pass_reason::none: return "none";
     case pass_reason::no_name: return "no name given";
-    case pass_reason::passive: return "addresses to listen on";
     case pass_reason::numeric: return "numeric address";
     case pass_reason::not_ip: return "not an IP address";
     case pass_reason::engine_missing: return "engine not loaded";
@@ -82,7 +81,6 @@ pass_reason judge_lookup(const char* node, const addrinfo* hints) {
   if (hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0) return pass_reason::numeric;
   if (is_number(node)) return pass_reason::numeric;
   if (std::strchr(node, ':') != nullptr) return pass_reason::numeric;
-  if (hints != nullptr && (hints->ai_flags & AI_PASSIVE) != 0) return pass_reason::passive;
   return pass_reason::none;
 }
 

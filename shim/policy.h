@@ -12,7 +12,6 @@ namespace happy {
 enum class pass_reason : std::uint8_t {
   none,            // it did not
   no_name,         // getaddrinfo: node is NULL
-  passive,         // getaddrinfo: AI_PASSIVE asks for addresses to listen on
   numeric,         // getaddrinfo: the node is an address already
   not_ip,          // connect: AF_UNIX, AF_UNSPEC, ...
   engine_missing,  // the engine could not be loaded or was not trusted

@@ -168,3 +168,14 @@ def answers_are_forgotten(network):
     network.run(victim("looks_up", INET, init.name, "!", init.name), happy=True)
     network.sync()
     check_equal(len(network.find("query", name=init.name)), 2, "queries around res_init()")
+@case("aaaa-silent")
+def passive_with_a_name(network):
+    """AI_PASSIVE (lftp, socat): a client does not wait for a silent AAAA, who wants to bind gets what libc gives."""
+    far = network.host("far")
+    seen = _look_up(network, far.name, family="0p")
+    check_equal((seen["code_1"], seen["addresses_1"]), (0, ",".join(far.ipv4)), "answer")
+    check_between(seen["ms_1"], 0, 300, "ms")
+    own = network.host("own", [topology.OWN_V6, topology.OWN_V4])
+    network.set_record(own.name, "AAAA", records=own.ipv6, delay_ms=400)
+    seen = _look_up(network, own.name, family="0p")
+    check_equal(seen["addresses_1"], ",".join(own.ipv6 + own.ipv4), "addresses of this host")

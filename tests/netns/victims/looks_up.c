@@ -1,6 +1,7 @@
 // Looks names up, one after the other, and shows what came and how long it took.
 //
-//   looks_up FAMILY NAME...       FAMILY as a number; a name "+N" is a pause of N ms, "!" res_init()
+//   looks_up FAMILY NAME...       FAMILY as a number, with a "p" for AI_PASSIVE; a name "+N" is a pause of N ms, "!"
+//                                 res_init()
 
 #include "hardening.h"
 
@@ -17,7 +18,10 @@ int main(int argc, char** argv) {
       res_init();
       continue;
     }
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = atoi(argv[1])}, *list = NULL;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                             .ai_family = atoi(argv[1]),
+                             .ai_flags = strchr(argv[1], 'p') ? AI_PASSIVE : 0},
+                    *list = NULL;
     const double began = now_ms();
     const int code = getaddrinfo(argv[i], "7", &hints, &list);
     printf("code_%d %d\nms_%d %.1f\naddresses_%d ", i - 1, code, i - 1, now_ms() - began, i - 1);
