@@ -66,6 +66,7 @@ happy_step take(core& c, pending_race& r, happy_connect& call) {
 happy_step wait(pending_race& r, happy_connect& call, time_point now) {
   call.word = reinterpret_cast<const std::uint32_t*>(&r.word);
   call.word_value = r.open_word();
+  r.slept_on = true;
   call.error = named_error(r);
   call.wait_ns = r.program_deadline == never
                      ? -1
@@ -230,10 +231,10 @@ happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int e
 
 }  // namespace
 
-void restore_send_timeout(pending_race& r) {
+void restore_send_timeout(pending_race& r, bool sure) {
   if (!r.borrowed_timeout) return;
   r.borrowed_timeout = false;
-  if (socket_cookie(r.fd) == r.cookie) set_send_timeout(r.fd, r.program_timeout);
+  if (sure || socket_cookie(r.fd) == r.cookie) set_send_timeout(r.fd, r.program_timeout);
 }
 
 happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_point now) {
@@ -265,7 +266,7 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
 happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int result, int error,
                              time_point now) {
   if (result == 0) {
-    restore_send_timeout(r);
+    restore_send_timeout(r, call.stage == stage_quiet);
     if (r.published && r.won) return take(c, r, call);  // the original is shut down
     connect_named(c, r, now);
     return settle(c, r, call, 0, 0);

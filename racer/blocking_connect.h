@@ -30,7 +30,8 @@ happy_step connect_polled(core& c, happy_connect& call, int error);
 // The caller has left by cancellation or siglongjmp().
 void blocking_left(core& c, pending_race& r);
 
-// Gives SO_SNDTIMEO back to the program, if the race has borrowed it.
-void restore_send_timeout(pending_race& r);
+// Gives SO_SNDTIMEO back to the program, if the race has borrowed it. `sure`: nobody can have replaced the
+// socket meanwhile (one thread, no signal handler).
+void restore_send_timeout(pending_race& r, bool sure = false);
 
 }  // namespace happy

@@ -19,11 +19,6 @@
 namespace happy {
 namespace {
 
-bool is_stream(int fd) {
-  int type = 0;
-  return read_socket(fd, SOL_SOCKET, SO_TYPE, type) && type == SOCK_STREAM;
-}
-
 // Whether an earlier call of this thread will still come back: only if the present one runs in a signal
 // handler on top of it.
 bool may_come_back(const pending_race& earlier, const happy_connect& call) {
@@ -42,8 +37,7 @@ void drop_abandoned(core& c, const happy_connect& call, pid_t thread) {
 }
 
 // Two threads in connect() on one socket: the kernel gives both its result, a race could serve only one.
-bool is_connecting_elsewhere(core& c, int fd) {
-  const std::uint64_t cookie = socket_cookie(fd);
+bool is_connecting_elsewhere(core& c, std::uint64_t cookie) {
   bool found = false;
   c.races.for_each_used([&](pending_race& earlier) {
     if (earlier.non_blocking || earlier.cookie != cookie || earlier.published) return;
@@ -56,17 +50,15 @@ bool is_connecting_elsewhere(core& c, int fd) {
 
 // Why this socket's connect() is left alone; nullptr: it can be raced. Fills in what is read.
 const char* judge_socket(pending_race& r, const happy_connect& call) {
-  int type = 0;
-  if (!read_socket(r.fd, SOL_SOCKET, SO_TYPE, type) || type != SOCK_STREAM)
-    return "not a stream socket";
   int& protocol = r.original.protocol;
   if (!read_socket(r.fd, SOL_SOCKET, SO_PROTOCOL, protocol)) return "not a socket";
   if (protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) return "not TCP";
-  int domain = 0;
-  if (!read_socket(r.fd, SOL_SOCKET, SO_DOMAIN, domain)) return "not a socket";
-  r.original.socket_family = domain == AF_INET ? family::ipv4 : family::ipv6;
-  if (r.original.socket_family != r.named.address.family)
-    return "address and socket of two families";
+  // A raw socket for TCP packets has no such option; an older kernel's MPTCP socket has none either.
+  int type = 0;
+  if (!read_socket(r.fd, IPPROTO_TCP, TCP_MAXSEG, r.original.early.maximum_segment) &&
+      !(read_socket(r.fd, SOL_SOCKET, SO_TYPE, type) && type == SOCK_STREAM)) {
+    return "not a stream socket";
+  }
   const int flags = real->fcntl(r.fd, F_GETFL);
   if (flags < 0) return "not a socket";
   r.non_blocking = (flags & O_NONBLOCK) != 0;
@@ -78,11 +70,12 @@ const char* judge_socket(pending_race& r, const happy_connect& call) {
       !from_sockaddr(local.get(), local.length, bound)) {
     return "no local address";
   }
+  r.original.socket_family = bound.address.family;
+  if (bound.address.family != r.named.address.family) return "address and socket of two families";
   if (bound.port != 0 && call.free_port == 0) return "bound to a local port";
   r.original.local = bound.address;
   r.original.bound = bound.address.bytes != address{}.bytes;
 
-  read_socket(r.fd, IPPROTO_TCP, TCP_MAXSEG, r.original.early.maximum_segment);
   read_socket(r.fd, SOL_SOCKET, SO_SNDTIMEO, r.program_timeout);
   r.original.early.send_timeout = r.program_timeout;
   r.cookie = socket_cookie(r.fd);
@@ -139,14 +132,15 @@ happy_step connect_begin(core& c, happy_connect& call) {
   endpoint named;
   if (!from_sockaddr(call.to, call.length, named)) return HAPPY_STEP_PASS;
   const pid_t thread = raw_gettid();
-  if (is_stream(call.fd)) follow_hint(c, call, named);
+  follow_hint(c, call, named);
   const patient_guard guard(c, patience_to_begin);
   if (!guard) return pass(call, named, "the engine is busy");
   const time_point now = clock_now();
   drop_abandoned(c, call, thread);
-  if (is_pending(c, call.fd)) return pass(call, named, "a race is pending: the kernel knows");
+  const std::uint64_t cookie = c.races.none_used() ? 0 : socket_cookie(call.fd);
+  if (is_pending(c, cookie)) return pass(call, named, "a race is pending: the kernel knows");
 
-  if (is_connecting_elsewhere(c, call.fd)) {
+  if (is_connecting_elsewhere(c, cookie)) {
     return pass(call, named, "two threads connect one socket");
   }
 

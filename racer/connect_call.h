@@ -47,7 +47,7 @@ inline handed hand_to_worker(core& c, pending_race& r, const happy_connect& call
   r.armed = true;
   r.active_from = from;
   count_pending(c);
-  const employer by{call.single_threaded != 0, call.signals, &r};
+  const employer by{call.single_threaded != 0, call.signals, &r, from};
   const bool engaged = c.hidden_worker.engage(c, by);
   if (r.generation != generation) return handed::ended;
   if (engaged) return handed::to_worker;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "racer/connect_call.h"
 #include "racer/lookup_call.h"
 #include "resolver/clock.h"
 #include "resolver/source_address.h"
@@ -15,6 +16,11 @@ namespace {
 int af_of(const intent& meant) {
   if (meant.ipv4 && meant.ipv6) return AF_UNSPEC;
   return meant.ipv4 ? AF_INET : AF_INET6;
+}
+
+bool is_stream(int fd) {
+  int type = 0;
+  return read_socket(fd, SOL_SOCKET, SO_TYPE, type) && type == SOCK_STREAM;
 }
 
 // Its table is large for the stack of a thread that connects to an address without a hint.
@@ -39,7 +45,8 @@ void publish_hints(core& c, const intent& meant) {
 
 void follow_hint(core& c, const happy_connect& call, const endpoint& named) {
   happy_hint hint;
-  if (c.host.find_hint(call.to, call.length, &hint) == 0 || is_known(c, named.address)) return;
+  if (c.host.find_hint(call.to, call.length, &hint) == 0 || !is_stream(call.fd)) return;
+  if (is_known(c, named.address)) return;
   if (may_be_in_handler(call.signals)) return;  // a lookup allocates
   addrinfo hints{};
   hints.ai_family = hint.af;

@@ -206,8 +206,7 @@ time_point drive_non_blocking(core& c, pending_race& r, time_point now) {
 
 }  // namespace
 
-bool is_pending(core& c, int fd) {
-  const std::uint64_t cookie = socket_cookie(fd);
+bool is_pending(core& c, std::uint64_t cookie) {
   return cookie != 0 &&
          find_non_blocking(c, [&](const pending_race& r) {
            return std::any_of(r.sockets.begin(), r.sockets.end(),

@@ -14,8 +14,8 @@
 
 namespace happy {
 
-// Whether `fd` is a socket whose race is pending: a second connect() then asks for its state.
-bool is_pending(core& c, int fd);
+// Whether the race of the socket with this cookie is pending: a second connect() then asks for its state.
+bool is_pending(core& c, std::uint64_t cookie);
 
 // The pending race of the same thread and lookup as `r`, or nullptr.
 pending_race* find_race_to_join(core& c, const pending_race& r);

@@ -53,7 +53,9 @@ pending_race* race_pool::acquire() {
     if (!at(i).used) free = &at(i);
   }
   if (free == nullptr) free = make();
-  if (free != nullptr) free->used = true;
+  if (free == nullptr) return nullptr;
+  free->used = true;
+  ++used_;
   return free;
 }
 
@@ -97,11 +99,13 @@ bool race_pool::reserve(pending_race& r, int lowest_free, time_point now) {
 void race_pool::release(pending_race& r) {
   if (r.reserved > 0) full_until_ = time_point::min();
   reserved_ -= std::exchange(r.reserved, 0);
+  const bool slept_on = r.slept_on;
   reset(r);
   ++r.generation;
-  r.used = false;
+  r.used = r.slept_on = false;
+  --used_;
   r.word.store(r.open_word(), std::memory_order_release);
-  wake_caller(r);
+  if (slept_on) wake_caller(r);
 }
 
 void wake_caller(pending_race& r) {

@@ -50,6 +50,7 @@ struct pending_race {
   // so that a sleeper of an earlier use never takes the present one for its own.
   std::atomic<std::uint32_t> word{0};
   std::uint32_t open_word() const { return generation * 2; }
+  bool slept_on = false;  // it has been told to
 
   // What it meant.
   endpoint named;  // what the program's own attempt stands for in the state machine
@@ -119,6 +120,8 @@ class race_pool {
   // Closes what the record holds, frees it, and wakes a caller that sleeps on it.
   void release(pending_race& r);
 
+  bool none_used() const { return used_ == 0; }
+
   template <typename Function>
   void for_each_used(Function&& function) {
     for (std::uint32_t i = 0; i < made_; ++i) {
@@ -139,6 +142,7 @@ class race_pool {
   std::uint32_t made_ = 0;
   int reserved_ = 0;  // by all of them
   time_point full_until_ = time_point::min();
+  std::uint32_t used_ = 0;
 };
 
 }  // namespace happy

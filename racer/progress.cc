@@ -198,6 +198,7 @@ void keep_failures(core& c, pending_race& r, time_point now) {
     if (meant->failures.size() == meant->failures.capacity()) break;
     meant->failures.push_back(f);
   }
+  c.intents.note_failures();
   meant->failed_thread = r.thread;
   meant->failures_until = now + failure_lifetime;
 }
@@ -228,10 +229,14 @@ delivery publish(pending_race& r) {
 }
 
 void end_race(core& c, pending_race& r) {
-  const bool watched = !r.driven && (r.active || r.armed);
+  const bool active = !r.driven && r.active;
+  const bool watched = !r.driven && r.armed;
   c.races.release(r);
   count_pending(c);
-  if (watched) c.hidden_worker.wake();
+  if (active)
+    c.hidden_worker.wake();
+  else if (watched)
+    c.hidden_worker.wake_to_end();
 }
 
 void quiesce(core& c, bool network_changes) {

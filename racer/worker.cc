@@ -38,7 +38,8 @@ constexpr std::size_t stack_size = 256 * 1024;
 // A process that had threads already keeps its worker for the next race that soon follows.
 constexpr duration idle_patience = std::chrono::seconds(1);
 
-// Meanwhile it looks whether it is the last thread, which would keep a process alive that has ended.
+// Meanwhile it looks whether it is the last thread, which would keep a process alive that has ended. It looks
+// as often while it has races: most of them end without a word to it.
 constexpr duration idle_look = milliseconds(50);
 
 // A caller that runs a signal handler is waited for: its own attempt must not end while it may still
@@ -132,8 +133,9 @@ void report(core& c, const watch_list& list, time_point now) {
 }  // namespace
 
 void worker::wake() {
-  calls_.fetch_add(1, std::memory_order_release);
-  raw_syscall(SYS_futex, reinterpret_cast<long>(&calls_), FUTEX_WAKE_PRIVATE, 1);
+  calls_.fetch_add(1, std::memory_order_seq_cst);
+  if (asleep_.load(std::memory_order_seq_cst))
+    raw_syscall(SYS_futex, reinterpret_cast<long>(&calls_), FUTEX_WAKE_PRIVATE, 1);
 }
 
 void worker::sleep(watch_list& list, time_point now) {
@@ -145,19 +147,22 @@ void worker::sleep(watch_list& list, time_point now) {
   const auto left = std::max(list.deadline - now, duration(0));
   const timespec limit{.tv_sec = left.count() / 1'000'000'000,
                        .tv_nsec = left.count() % 1'000'000'000};
+  asleep_.store(true, std::memory_order_seq_cst);
   raw_syscall(SYS_futex, reinterpret_cast<long>(&calls_), FUTEX_WAIT_PRIVATE, list.calls,
               list.deadline == never ? 0 : reinterpret_cast<long>(&limit));
+  asleep_.store(false, std::memory_order_relaxed);
 }
 
 bool worker::engage(core& c, const employer& by) {
   if (running_) {
-    wake();
+    if (by.due < sleeps_until_) wake();
     return true;
   }
   if (by.signals && may_be_in_handler(*by.signals)) return false;
   running_ = true;
   leave_at_once_ = by.single_threaded;
   idle_since_ = never;
+  sleeps_until_ = never;
   c.lock.unlock();
   const bool made = make_thread(c);
   c.lock.lock();
@@ -247,10 +252,11 @@ bool worker::turn(core& c) {
     // A process that had threads already has its late answers read, too.
     busy = busy || (!leave_at_once_ && !c.open_lookups.empty());
     if (!busy && idle(now)) return false;
-    if (!busy) list.deadline = std::min(list.deadline, now + idle_look);
+    if (!leave_at_once_ || !busy) list.deadline = std::min(list.deadline, now + idle_look);
     if (busy) idle_since_ = never;
     watch_races(c, list);
     watch_lookups(c, list, now);
+    sleeps_until_ = list.deadline;
   }
   sleep(list, now);
 

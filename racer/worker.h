@@ -25,12 +25,13 @@ struct employer {
   std::optional<std::uint64_t>
       signals;  // blocked by the thread; none: it is known to be able to allocate
   const pending_race* race = nullptr;
+  time_point due = time_point::min();  // before that there is nothing to do
 };
 
 // Members are guarded by the engine's lock.
 class worker {
  public:
-  // Starts the thread, or wakes it if it runs. False if there is none to be had: pthread_create() fails, or
+  // Starts the thread, or wakes it if it runs and would sleep longer than `by.due`. False if there is none to be had: pthread_create() fails, or
   // may have been called by a signal handler, and it allocates.
   //
   // Context:  gives the engine's lock up while it makes the thread (a sanitizer's pthread_create() waits for
@@ -39,6 +40,11 @@ class worker {
 
   // Lets the thread look at its races again, if it runs.
   void wake();
+
+  // One race less. It is noticed within `idle_look` anyhow, and at once where the thread is to end then.
+  void wake_to_end() {
+    if (leave_at_once_) wake();
+  }
 
   // The thread is to end as soon as it has no race.
   void dismiss();
@@ -62,6 +68,8 @@ class worker {
 
   std::atomic<bool> running_{false};
   std::atomic<std::uint32_t> calls_{0};  // wake() counts here; the thread sleeps on it
+  std::atomic<bool> asleep_{false};      // it does, or is about to
+  time_point sleeps_until_ = never;      // once it has left the lock
   std::atomic<pid_t> thread_{0};         // its number until the kernel has taken it back
   bool leave_at_once_ = false;           // the process had one thread before this one
   time_point idle_since_ = never;

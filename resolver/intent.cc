@@ -54,12 +54,15 @@ bool intent_table::find(const address& a, pid_t thread, time_point now,
 }
 
 intent* intent_table::by_id(std::uint64_t id) {
+  if (id == 0) return nullptr;
+  // From the latest: nearly always it is that one.
   const auto i =
-      std::find_if(intents_.begin(), intents_.end(), [&](const intent& x) { return x.id == id; });
-  return i == intents_.end() ? nullptr : &*i;
+      std::find_if(intents_.rbegin(), intents_.rend(), [&](const intent& x) { return x.id == id; });
+  return i == intents_.rend() ? nullptr : &*i;
 }
 
 int intent_table::take_failure(const endpoint& where, pid_t thread, time_point now) {
+  if (!any_failures_) return 0;
   for (intent& i : intents_) {
     if (i.failed_thread != thread || now >= i.failures_until) continue;
     const auto f = std::find_if(i.failures.begin(), i.failures.end(),
@@ -73,8 +76,11 @@ int intent_table::take_failure(const endpoint& where, pid_t thread, time_point n
 }
 
 void intent_table::forget_failures(pid_t thread) {
+  if (!any_failures_) return;
+  any_failures_ = false;
   for (intent& i : intents_) {
     if (i.failed_thread == thread) i.failures.clear();
+    if (!i.failures.empty()) any_failures_ = true;
   }
 }
 

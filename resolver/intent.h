@@ -78,6 +78,9 @@ class intent_table {
   // nullptr once forgotten.
   intent* by_id(std::uint64_t id);
 
+  // Failures have been recorded in an intent.
+  void note_failures() { any_failures_ = true; }
+
   // The recorded error of a failed race, once: 0 if there is none for this endpoint and thread.
   int take_failure(const endpoint& where, pid_t thread, time_point now);
 
@@ -88,6 +91,7 @@ class intent_table {
 
  private:
   std::deque<intent> intents_;  // oldest first
+  bool any_failures_ = false;   // false: none of them has any
 };
 
 }  // namespace happy

@@ -2,11 +2,47 @@
 // it could call connect(), which takes the engine's lock, or leave by siglongjmp() with all this undone.
 #pragma once
 
+#include <csignal>
+#include <cstdint>
+
 #include "shim/base/guards.h"
+#include "shim/base/raw_syscall.h"
 #include "shim/late_libc.h"
 #include "shim/process.h"
 
 namespace happy {
+
+// The calling thread is in a signals_off; what it had blocked before. initial-exec, as all of the shim's.
+inline thread_local constinit bool signals_are_off = false;
+inline thread_local constinit std::uint64_t signals_blocked_before = 0;
+
+// No signal handler runs inside: a handler may call connect(), which takes the engine's lock. One within
+// another costs nothing.
+class signals_off {
+ public:
+  signals_off() : outermost_(!signals_are_off) {
+    if (!outermost_) return;
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all),
+                reinterpret_cast<long>(&signals_blocked_before), sizeof all);
+    signals_are_off = true;
+  }
+  ~signals_off() {
+    if (!outermost_) return;
+    const std::uint64_t previous = signals_blocked_before;  // a handler may overwrite it at once
+    signals_are_off = false;
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&previous), 0,
+                sizeof previous);
+  }
+  // As the kernel counts signals.
+  std::uint64_t before() const { return signals_blocked_before; }
+  signals_off(const signals_off&) = delete;
+  signals_off& operator=(const signals_off&) = delete;
+
+ private:
+  // As the kernel counts them, but for glibc's own two (cancellation and setuid of all threads).
+  static constexpr std::uint64_t all = ~(std::uint64_t{3} << 31);
+  const bool outermost_;
+};
 
 class engine_visit {
  public:

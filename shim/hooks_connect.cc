@@ -43,20 +43,20 @@ happy_step begin(const happy_engine* engine, happy_connect& call) {
   return engine->connect_begin(&call);
 }
 
-// The first moment of a connect() (see call.quiet) passes without signals and cancellation: they come in
-// a few milliseconds.
-int connect_quietly(const happy_connect& call) {
-  const signals_off no_signals;
-  const cancellation_off no_cancellation;
-  return real->connect(call.fd, call.to, call.length);
-}
-
 happy_step connect_now(const happy_engine* engine, happy_connect& call) {
-  const int result =
-      call.quiet != 0 ? connect_quietly(call) : real->connect(call.fd, call.to, call.length);
+  const int result = real->connect(call.fd, call.to, call.length);
   const int error = errno;
   engine_visit visit;
   return engine->connect_returned(&call, result, error);
+}
+
+// The first moment of a connect() (see call.quiet) passes without signals and cancellation: they come in
+// a few milliseconds. Most connects of a single-threaded program are over then.
+happy_step begin_and_connect_quietly(const happy_engine* engine, happy_connect& call) {
+  const signals_off no_signals;
+  const cancellation_off no_cancellation;
+  const happy_step first = begin(engine, call);
+  return first == HAPPY_STEP_CONNECT && call.quiet != 0 ? connect_now(engine, call) : first;
 }
 
 // Sleeps on the race's word. A plain futex wait restarts under SA_RESTART as connect() does; with a
@@ -104,7 +104,7 @@ void run(const happy_engine* engine, happy_connect& call, happy_step step) {
 
 int race(const happy_engine* engine, happy_connect& call) {
   const int errno_before = errno;
-  const happy_step first = begin(engine, call);
+  const happy_step first = begin_and_connect_quietly(engine, call);
   if (first == HAPPY_STEP_PASS) return real->connect(call.fd, call.to, call.length);
   run(engine, call, first);
   errno = call.result == 0 ? errno_before : call.error;
