@@ -6,9 +6,12 @@
 #define _GNU_SOURCE
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -20,10 +23,37 @@ static const struct sockaddr_in unknown = {
     .sin_family = AF_INET, .sin_port = 0x5000, .sin_addr.s_addr = 0x017f};
 static const struct addrinfo numeric = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
                                         .ai_socktype = SOCK_STREAM};
+static const struct addrinfo own_host = {
+    .ai_flags = AI_NUMERICSERV, .ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
 static const struct addrinfo plain = {.ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
 
 static void connect_unix(void) { connect(-1, (const struct sockaddr*)&local, sizeof local); }
 static void connect_unknown(void) { connect(-1, (const struct sockaddr*)&unknown, sizeof unknown); }
+static void lookup_null(void) {
+  struct addrinfo* list;
+  if (getaddrinfo(NULL, "80", &own_host, &list) == 0) freeaddrinfo(list);
+}
+static void bind_closed(void) { bind(-1, (const struct sockaddr*)&unknown, sizeof unknown); }
+static void close_closed(void) { close(-1); }
+static void dup2_closed(void) { dup2(-1, 99); }
+static void poll_nothing(void) { poll(NULL, 0, 0); }
+static void select_nothing(void) {
+  struct timeval at_once = {0, 0};
+  select(0, NULL, NULL, NULL, &at_once);
+}
+static void epoll_ctl_closed(void) {
+  struct epoll_event event = {.events = EPOLLIN};
+  epoll_ctl(-1, EPOLL_CTL_ADD, -1, &event);
+}
+static void epoll_wait_closed(void) {
+  struct epoll_event event;
+  epoll_wait(-1, &event, 1, 0);
+}
+static void getsockopt_closed(void) {
+  int error;
+  socklen_t length = sizeof error;
+  getsockopt(-1, SOL_SOCKET, SO_ERROR, &error, &length);
+}
 static void listen_closed(void) { listen(-1, 1); }
 static void accept_closed(void) { accept(-1, NULL, NULL); }
 static void accept4_closed(void) { accept4(-1, NULL, NULL, 0); }
@@ -46,7 +76,16 @@ static const struct {
     {"connect unknown address", connect_unknown},
     {"getaddrinfo AI_NUMERICHOST", lookup_numeric},
     {"getaddrinfo number", lookup_plain},
+    {"getaddrinfo NULL", lookup_null},
     {"gethostbyname number", host_numeric},
+    {"bind", bind_closed},
+    {"close", close_closed},
+    {"dup2", dup2_closed},
+    {"poll", poll_nothing},
+    {"select", select_nothing},
+    {"epoll_ctl", epoll_ctl_closed},
+    {"epoll_wait", epoll_wait_closed},
+    {"getsockopt", getsockopt_closed},
     {"listen", listen_closed},
     {"accept", accept_closed},
     {"accept4", accept4_closed},
