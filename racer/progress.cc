@@ -192,15 +192,8 @@ void keep_failures(core& c, pending_race& r, time_point now) {
   intent* meant = c.intents.by_id(r.known.id);
   if (meant == nullptr || r.swap) return;
   drop_known_answers(meant->name);  // who tries again gets what the DNS says then
-  meant->failures.clear();
-  for (const failure& f : r.failures) {
-    if (f.where == r.named) continue;  // the caller is told that one now
-    if (meant->failures.size() == meant->failures.capacity()) break;
-    meant->failures.push_back(f);
-  }
-  c.intents.note_failures();
-  meant->failed_thread = r.thread;
-  meant->failures_until = now + failure_lifetime;
+  c.intents.record_failures(*meant, {r.failures.begin(), r.failures.size()}, r.named, r.thread,
+                            now);
 }
 
 time_point insist(pending_race& r, time_point now) {

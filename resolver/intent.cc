@@ -61,6 +61,19 @@ intent* intent_table::by_id(std::uint64_t id) {
   return i == intents_.rend() ? nullptr : &*i;
 }
 
+void intent_table::record_failures(intent& raced, std::span<const failure> all,
+                                   const endpoint& told, pid_t thread, time_point now) {
+  raced.failures.clear();
+  for (const failure& f : all) {
+    if (f.where == told) continue;
+    if (raced.failures.size() == raced.failures.capacity()) break;
+    raced.failures.push_back(f);
+    any_failures_ = true;
+  }
+  raced.failed_thread = thread;
+  raced.failures_until = now + failure_lifetime;
+}
+
 int intent_table::take_failure(const endpoint& where, pid_t thread, time_point now) {
   if (!any_failures_) return 0;
   for (intent& i : intents_) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -78,8 +79,10 @@ class intent_table {
   // nullptr once forgotten.
   intent* by_id(std::uint64_t id);
 
-  // Failures have been recorded in an intent.
-  void note_failures() { any_failures_ = true; }
+  // Records the errors of a failed race for the thread that ran it; the caller is told that of `told` by
+  // itself. Does not allocate.
+  void record_failures(intent& raced, std::span<const failure> all, const endpoint& told,
+                       pid_t thread, time_point now);
 
   // The recorded error of a failed race, once: 0 if there is none for this endpoint and thread.
   int take_failure(const endpoint& where, pid_t thread, time_point now);

@@ -23,6 +23,7 @@ intent lookup_of(std::uint64_t id, pid_t thread, std::initializer_list<address> 
   result.thread = thread;
   result.made = made;
   for (const address& a : list) result.candidates.push_back({.destination = a});
+  result.reserve_failures();
   return result;
 }
 
@@ -78,16 +79,16 @@ TEST_CASE("intent: the error of a failed race is served once, to its thread, for
           "[intent]") {
   intent_table table;
   const endpoint where{shared, 80};
+  const endpoint told{third, 80};
   const auto fail = [&] {
-    intent* meant = table.by_id(1);
-    meant->failures.push_back({where, ECONNREFUSED});
-    meant->failed_thread = this_thread;
-    meant->failures_until = start + failure_lifetime;
+    const failure all[] = {{told, EHOSTUNREACH}, {where, ECONNREFUSED}};
+    table.record_failures(*table.by_id(1), all, told, this_thread, start);
   };
   table.add(lookup_of(1, this_thread, {shared, second}));
   fail();
   CHECK(table.take_failure(where, other_thread, start) == 0);
   CHECK(table.take_failure({second, 80}, this_thread, start) == 0);
+  CHECK(table.take_failure(told, this_thread, start) == 0);
   CHECK(table.take_failure(where, this_thread, start) == ECONNREFUSED);
   CHECK(table.take_failure(where, this_thread, start) == 0);
   fail();
