@@ -168,6 +168,8 @@ def answers_are_forgotten(network):
     network.run(victim("looks_up", INET, init.name, "!", init.name), happy=True)
     network.sync()
     check_equal(len(network.find("query", name=init.name)), 2, "queries around res_init()")
+
+
 @case("aaaa-silent")
 def passive_with_a_name(network):
     """AI_PASSIVE (lftp, socat): a client does not wait for a silent AAAA, who wants to bind gets what libc gives."""
