@@ -67,6 +67,7 @@ out := build$(variant:%=/%)
 
 shim_sources   := $(sort $(wildcard shim/*.cc shim/*.c))
 engine_sources := $(sort $(wildcard resolver/*.cc racer/*.cc))
+netlink_sources := $(sort $(wildcard resolver/netlink/*.cc))
 fuzz_sources   := $(sort $(filter-out tests/fuzz/libfuzzer.cc,$(wildcard tests/fuzz/*.cc)))
 unit_sources   := $(sort $(wildcard tests/unit/*.cc tests/support/*.cc)) $(fuzz_sources)
 # What of the shim is pure enough for the unit tests to link: nothing here defines a hooked name.
@@ -76,6 +77,7 @@ victim_sources := $(sort $(wildcard tests/netns/victims/*.c))
 objects = $(patsubst %,$(out)/obj/%.o,$(basename $1))
 shim_objects   := $(call objects,$(shim_sources))
 engine_objects := $(call objects,$(engine_sources))
+netlink_objects := $(call objects,$(netlink_sources))
 unit_objects   := $(call objects,$(unit_sources) $(wildcard $(SHIM_TESTABLE)))
 victims        := $(victim_sources:tests/netns/victims/%.c=build/tests/victims/%)
 bench_tools    := $(patsubst tests/bench/%.c,build/tests/bench/%,$(filter-out %/empty.c,$(wildcard tests/bench/*.c))) \
@@ -113,6 +115,11 @@ else
 $(error CARES is '$(CARES)': static or shared)
 endif
 
+# Debian's archives of libnl are not position-independent: it stays shared, in an object of its own.
+libnl := -lnl-3 -lnl-genl-3
+libnl_headers := -isystem /usr/include/libnl3
+$(netlink_objects): folder_flags = $(libnl_headers)
+
 folder = $(firstword $(subst /, ,$1))
 compile_cxx = $(CXX) -std=c++20 $(common) $(flags_$(folder)) $(cxx_$(folder))
 compile_c   = $(CC) -std=gnu11 $(common) $(flags_$(folder))
@@ -132,7 +139,7 @@ jobs = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 ##@ Build
 .PHONY: all lab unit-tests
-all: $(out)/libhappy.so $(out)/libhappy-engine.so build/happy-run build/happy-knobs ## Both libraries, usable from the build folder by scripts/happy-run
+all: $(out)/libhappy.so $(out)/libhappy-engine.so $(out)/libhappy-netlink.so build/happy-run build/happy-knobs ## The libraries, usable from the build folder by scripts/happy-run
 
 lab: $(lab) ## The programs that the lab under tests/netns needs
 
@@ -153,6 +160,13 @@ $(out)/libhappy-engine.so: $(engine_objects) racer/libhappy-engine.map
 	  $(sanitize) $(hardened) -Wl,--exclude-libs,ALL -Wl,--version-script=racer/libhappy-engine.map \
 	  -Wl,-soname,libhappy-engine.so $(LDFLAGS)
 
+# What needs libnl, loaded by the engine when a question for netlink comes up.
+$(out)/libhappy-netlink.so: $(netlink_objects) resolver/netlink/libhappy-netlink.map
+	$(call say,LINK,$@)
+	$(quiet)$(CXX) -shared -o $@ $(netlink_objects) $(libnl) -static-libstdc++ -static-libgcc -pthread \
+	  $(sanitize) $(hardened) -Wl,--exclude-libs,ALL -Wl,--version-script=resolver/netlink/libhappy-netlink.map \
+	  -Wl,-soname,libhappy-netlink.so $(LDFLAGS)
+
 build/happy-run: scripts/happy-run
 	@mkdir -p $(@D) && ln -sfn ../scripts/happy-run $@
 
@@ -165,14 +179,14 @@ build/obj/list-knobs: scripts/list-knobs.cc shim/config.cc shim/config.h shim/ab
 build/happy-knobs: build/obj/list-knobs
 	$(quiet)$< shell >$@
 
-$(out)/unit-tests: $(unit_objects) $(engine_objects)
+$(out)/unit-tests: $(unit_objects) $(engine_objects) $(netlink_objects)
 	$(call say,LINK,$@)
-	$(quiet)$(CXX) -o $@ $^ $(catch) $(cares) -pthread $(sanitize) $(LDFLAGS)
+	$(quiet)$(CXX) -o $@ $^ $(catch) $(cares) $(libnl) -pthread $(sanitize) $(LDFLAGS)
 
 $(out)/obj/%.o: %.cc $(out)/flags
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
-	$(quiet)$(call compile,$<) -MMD -MP -c -o $@ $<
+	$(quiet)$(call compile,$<) $(folder_flags) -MMD -MP -c -o $@ $<
 
 $(out)/obj/%.o: %.c $(out)/flags
 	$(call say,CC,$<)
@@ -215,7 +229,7 @@ build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o $(fuzz_common)
 	$(call say,LINK,$@)
 	$(quiet)$(fuzz_clang) $(fuzz_flags) -fsanitize=fuzzer -o $@ $^ $(cares)
 
-all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(hardened) $(shim_link) $(cares) $(LDFLAGS)
+all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(hardened) $(shim_link) $(cares) $(libnl) $(LDFLAGS)
 
 # Changes only when a flag does, and everything compiled depends on it.
 $(sort $(out)/flags build/flags): Makefile FORCE
@@ -224,7 +238,7 @@ $(sort $(out)/flags build/flags): Makefile FORCE
 	@mkdir -p $(@D)
 	@echo '$(all_flags)' | cmp -s - $@ || echo '$(all_flags)' >$@
 
--include $(patsubst %.o,%.d,$(sort $(shim_objects) $(engine_objects) $(unit_objects)) $(fuzz_common) \
+-include $(patsubst %.o,%.d,$(sort $(shim_objects) $(engine_objects) $(netlink_objects) $(unit_objects)) $(fuzz_common) \
            $(fuzz_sources:%.cc=build/fuzz/obj/%.o)) $(lab:%=%.d) $(bench_tools:%=%.d)
 
 # ---- tests --------------------------------------------------------------------------------------
@@ -293,7 +307,7 @@ docs: build/obj/list-knobs ## Writes the table of knobs into README.md; check fa
 # ---- style --------------------------------------------------------------------------------------
 
 ##@ Style
-tidy_sources := $(shim_sources) $(engine_sources) $(unit_sources) $(wildcard tests/netns/*.cc scripts/*.cc)
+tidy_sources := $(shim_sources) $(engine_sources) $(netlink_sources) $(unit_sources) $(wildcard tests/netns/*.cc scripts/*.cc)
 all_sources  := $(sort $(tidy_sources) $(victim_sources))
 # Recursive, so that headers and later test folders need no line here.
 format_files  = $(sort $(shell find shim resolver racer scripts tests -name '*.cc' -o -name '*.h' -o -name '*.c'))
@@ -316,7 +330,7 @@ tidy: compile_commands.json ## clang-tidy over everything
 
 compile_commands.json: ## For clangd and clang-tidy
 	@{ echo '['; printf '{"directory": "%s", "file": "%s", "command": "%s"},\n' $(foreach s,$(all_sources), \
-	  '$(CURDIR)' '$s' '$(call compile,$s) -c $s') | sed '$$s/,$$//'; echo ']'; } >$@
+	  '$(CURDIR)' '$s' '$(call compile,$s) $(libnl_headers) -c $s') | sed '$$s/,$$//'; echo ']'; } >$@
 
 # ---- install ------------------------------------------------------------------------------------
 
@@ -331,7 +345,7 @@ ldconfig = $(if $(DESTDIR),,@[ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/sbin:/usr/sb
 
 install: all ## Into PREFIX, LIBDIR, below DESTDIR
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(LIBDIR)'
-	install -m 0644 $(out)/libhappy.so $(out)/libhappy-engine.so '$(DESTDIR)$(LIBDIR)'
+	install -m 0644 $(out)/libhappy.so $(out)/libhappy-engine.so $(out)/libhappy-netlink.so '$(DESTDIR)$(LIBDIR)'
 	sed -e "s|^\(happy_run_installed_library=\).*|\1'"'$(preload)'"'|" \
 	  -e "s|^\(happy_run_installed_folder=\).*|\1'$(LIBDIR)'|" \
 	  -e '/^  \. "$$happy_run_folder\/happy-knobs"$$/{r build/happy-knobs' -e 'd}' \
@@ -340,7 +354,8 @@ install: all ## Into PREFIX, LIBDIR, below DESTDIR
 	$(ldconfig)
 
 uninstall: ## Removes what install put there
-	rm -f '$(DESTDIR)$(PREFIX)/bin/happy-run' '$(DESTDIR)$(LIBDIR)/libhappy.so' '$(DESTDIR)$(LIBDIR)/libhappy-engine.so'
+	rm -f '$(DESTDIR)$(PREFIX)/bin/happy-run' '$(DESTDIR)$(LIBDIR)/libhappy.so' \
+	  '$(DESTDIR)$(LIBDIR)/libhappy-engine.so' '$(DESTDIR)$(LIBDIR)/libhappy-netlink.so'
 	$(ldconfig)
 
 clean: ## Removes everything that make made

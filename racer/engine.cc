@@ -11,6 +11,7 @@
 #include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
 #include "resolver/answer_cache.h"
+#include "resolver/network.h"
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
 
@@ -111,6 +112,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
   if (host->abi_version != HAPPY_ABI_VERSION) return EINVAL;
   real = host->real;
   set_trace_host(host);
+  set_network_host(host);
   engine_core =
       guarded<>(static_cast<core*>(nullptr), [&] { return new (core_storage) core(*host); });
   if (engine_core == nullptr) return ENOMEM;

@@ -120,6 +120,9 @@ struct happy_host {
   int (*find_hint)(const struct sockaddr* to, socklen_t length, struct happy_hint* found);
   /* From now on all hooks pass through: the process is exiting. */
   void (*switch_off)(void);
+  /* Loads the library of this file name from beside libhappy.so, trusted as the engine is; its dlopen()
+   * handle, or NULL and why not. Not with the engine's lock held: the loader takes locks of its own. */
+  void* (*load_library)(const char* name, const char** why);
 };
 
 /* One call of getaddrinfo(). Pointers are the program's own; `node` is not NULL. */

@@ -25,6 +25,7 @@ namespace happy {
 namespace {
 
 constexpr char engine_name[] = "libhappy-engine.so";
+constexpr std::size_t max_library_name = 64;
 
 // Loading takes 0.2 ms from a warm cache; a disk that needs longer than this gets pass-through.
 constexpr timespec load_patience{.tv_sec = 2, .tv_nsec = 0};
@@ -52,8 +53,8 @@ bool own_path_is_true(struct stat& own) {
   return own.st_dev == self.device && own.st_ino == self.inode;
 }
 
-// Whoever could write the engine could also write libhappy.so, and nobody else can.
-bool engine_is_trusted(const struct stat& file, const struct stat& own) {
+// Whoever could write it could also write libhappy.so, and nobody else can.
+bool is_trusted(const struct stat& file, const struct stat& own) {
   if (!S_ISREG(file.st_mode) || file.st_uid != own.st_uid) return false;
   if ((file.st_mode & S_IWOTH) != 0) return false;
   const bool group_writable = (file.st_mode & S_IWGRP) != 0;
@@ -71,24 +72,26 @@ bool is_whole(int fd, const struct stat& file) {
   return end <= static_cast<std::uint64_t>(file.st_size);
 }
 
-// Opens the engine beside libhappy.so, or returns -1 and says why.
-int open_trusted_engine(const char*& why) {
+// Opens a library beside libhappy.so, or returns -1 and says why.
+int open_trusted(const char* name, const char*& why) {
   struct stat own;
   why = "libhappy.so is no longer at its path";
   if (!own_path_is_true(own)) return -1;
 
-  char path[own_file::longest + sizeof engine_name];
+  char path[own_file::longest + max_library_name];
   std::memcpy(path, shim_file().path, std::strlen(shim_file().path) + 1);
   char* slash = std::strrchr(path, '/');
-  std::memcpy(slash + 1, engine_name, sizeof engine_name);
+  const std::size_t length = std::strlen(name);
+  if (length >= max_library_name) return -1;
+  std::memcpy(slash + 1, name, length + 1);
 
-  why = "no engine beside libhappy.so";
+  why = "not beside libhappy.so";
   const int fd = open_unhooked(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return -1;
   struct stat file;
-  why = "the engine's file is not trusted";
-  if (raw_fstat(fd, file) == 0 && engine_is_trusted(file, own)) {
-    why = "the engine's file is incomplete";
+  why = "its file is not trusted";
+  if (raw_fstat(fd, file) == 0 && is_trusted(file, own)) {
+    why = "its file is incomplete";
     if (is_whole(fd, file)) return fd;
   }
   raw_syscall(SYS_close, fd);
@@ -109,6 +112,15 @@ void* dlopen_fd(int fd) {
   return libc.dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
+void* load_library(const char* name, const char** why) {
+  const int fd = open_trusted(name, *why);
+  if (fd < 0) return nullptr;
+  void* library = dlopen_fd(fd);
+  raw_syscall(SYS_close, fd);
+  if (library == nullptr) *why = "dlopen failed";
+  return library;
+}
+
 bool start(void* library) {
   auto* entry =
       reinterpret_cast<decltype(&happy_engine_start)>(dlsym(library, "happy_engine_start"));
@@ -121,7 +133,8 @@ bool start(void* library) {
           .trace = trace_write,
           .publish_hint = publish_hint,
           .find_hint = find_hint,
-          .switch_off = switch_off};
+          .switch_off = switch_off,
+          .load_library = load_library};
   return entry(&host, &engine) == 0 && engine.abi_version == HAPPY_ABI_VERSION;
 }
 
@@ -132,15 +145,9 @@ bool load() {
     return false;
   }
   const char* why = nullptr;
-  const int fd = open_trusted_engine(why);
-  if (fd < 0) {
-    trace_note("engine_refused", why);
-    return false;
-  }
-  void* library = dlopen_fd(fd);
-  raw_syscall(SYS_close, fd);
+  void* library = load_library(engine_name, &why);
   if (library == nullptr) {
-    trace_note("engine_refused", "dlopen failed");
+    trace_note("engine_refused", why);
     return false;
   }
   if (start(library)) return true;

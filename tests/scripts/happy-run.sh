@@ -106,7 +106,8 @@ mv "$work/library.so" "$library"
 
 # install_stub VARIABLES...: installs below $work/root without building.
 install_stub() {
-  make --no-print-directory -s -o all -o build/libhappy.so -o build/libhappy-engine.so -f "$PWD/Makefile" \
+  make --no-print-directory -s -o all -o build/libhappy.so -o build/libhappy-engine.so \
+    -o build/libhappy-netlink.so -f "$PWD/Makefile" \
     -C "$clone" DESTDIR="$work/root" "$@" install >/dev/null
 }
 installed_value() {
