@@ -19,11 +19,6 @@ std::uint64_t read_u64(int fd, int name) {
   return real->getsockopt(fd, SOL_SOCKET, name, &value, &length) == 0 ? value : 0;
 }
 
-// The program may have moved between network namespaces since it made its socket.
-bool same_network(int a, int b) {
-  return read_u64(a, so_netns_cookie) == read_u64(b, so_netns_cookie);
-}
-
 bool bind_like(const original_socket& original, int fd) {
   if (!original.bound) return true;
   const int late_port = 1;  // the port is chosen at connect(), so that many sockets can share it
@@ -42,6 +37,10 @@ started_attempt refused(int error) {
 }
 
 }  // namespace
+
+bool same_network(int a, int b) {
+  return read_u64(a, so_netns_cookie) == read_u64(b, so_netns_cookie);
+}
 
 started_attempt start_attempt(const original_socket& original, const endpoint& to) {
   const family f = to.address.family;

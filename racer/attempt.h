@@ -22,6 +22,9 @@ struct original_socket {
   early_options early{};
 };
 
+// Whether both sockets are of one network namespace: the program may have moved since it made its own.
+bool same_network(int a, int b);
+
 struct started_attempt {
   guarded_socket socket;
   int error = 0;                // of connect(): 0 connected at once, EINPROGRESS, or why it failed

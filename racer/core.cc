@@ -104,6 +104,7 @@ void fork_child() {
     [[maybe_unused]] const name_resolution* left = r.work.release();
   c.running_lookups.clear();
   for (const auto& l : c.open_lookups) l->drop();
+  c.translator.drop_query();
   fork_parent();
 }
 

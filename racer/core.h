@@ -9,6 +9,7 @@
 #include "racer/timing.h"
 #include "racer/worker.h"
 #include "resolver/lookup.h"
+#include "resolver/nat64.h"
 #include "resolver/resolve.h"
 #include "resolver/system_files.h"
 #include "shim/abi.h"
@@ -29,10 +30,12 @@ struct running_lookup {
 };
 
 struct core {
-  explicit core(const happy_host& h) : host(h), timing(timing_from(*h.settings)) {}
+  explicit core(const happy_host& h)
+      : host(h), timing(timing_from(*h.settings)), translator(h.settings->pref64) {}
 
   const happy_host& host;
   race_timing timing;
+  nat64 translator;
   std::mutex lock;
   system_files files;
   intent_table intents;

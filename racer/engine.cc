@@ -10,6 +10,7 @@
 #include "racer/lookup_call.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
+#include "racer/synthesis.h"
 #include "resolver/answer_cache.h"
 #include "resolver/network.h"
 #include "resolver/trace.h"
@@ -94,6 +95,10 @@ happy_step polled_hook(happy_connect* call, int error) {
   return guarded(HAPPY_STEP_RESULT, [&] { return connect_polled(the_core(), *call, error); });
 }
 
+happy_lookup_step synthesise_hook(happy_synthesis* call) {
+  return guarded(HAPPY_LOOKUP_DECLINED, [&] { return synthesise(the_core(), *call); });
+}
+
 void left_hook(happy_connect* call) {
   guarded([&] { connect_left(the_core(), *call); });
 }
@@ -130,6 +135,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .connect_woken = woken_hook,
              .connect_polled = polled_hook,
              .connect_left = left_hook,
+             .synthesise = synthesise_hook,
              .fds_closing = fds_closing_hook,
              .wait_limit = wait_limit_hook,
              .change_epoll = change_epoll_hook,

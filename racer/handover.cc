@@ -7,7 +7,9 @@
 
 #include <cerrno>
 
+#include "racer/core.h"
 #include "racer/open_files.h"
+#include "racer/synthesis.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 
@@ -100,6 +102,7 @@ bool hand_over(pending_race& r) {
     if (close_on_exec < 0) return false;
     flags.push_back(close_on_exec);
   }
+  keep_translation(the_core(), r);
   if (!unregister(entries)) return false;
   bool done = false;
   for (std::size_t i = 0; i < aliases.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include "racer/caller.h"
 #include "racer/hinted.h"
+#include "racer/synthesis.h"
 #include "resolver/clock.h"
 #include "shim/base/raw_syscall.h"
 
@@ -93,6 +94,7 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
     core_guard guard(c);
     id = ++c.last_id;
     files = c.files.current();
+    expect_nat64(c, clock_now());
   }
   const resolve_options options{
       .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms), .complete = complete};

@@ -9,6 +9,7 @@
 #include "racer/handover.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/race_trace.h"
+#include "racer/synthesis.h"
 #include "racer/veiled_connect.h"
 #include "resolver/address_scope.h"
 #include "resolver/answer_cache.h"
@@ -92,6 +93,10 @@ bool win(pending_race& r, const endpoint& where, time_point now) {
   return true;
 }
 
+void add_once(endpoint_list& list, const endpoint& where) {
+  if (std::find(list.begin(), list.end(), where) == list.end()) list.push_back(where);
+}
+
 }  // namespace
 
 void refresh_plan(core& c, pending_race& r, time_point now) {
@@ -105,8 +110,14 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
   const bool as_mapped = is_v4_mapped(r.named.address);
   for (const candidate& known : r.known.candidates) {
     if (!is_allowed(known, r, least)) continue;
-    c.sorted.push_back({as_mapped ? mapped(known.destination) : known.destination,
-                        known.port != 0 ? known.port : r.port});
+    const std::uint16_t port = known.port != 0 ? known.port : r.port;
+    // NAT64-2: decided for each destination, by whether the kernel has a route to it.
+    const bool no_way = known.destination.family == family::ipv4 && !known.has_source;
+    if (no_way) {
+      for (const address& a : synthesised(c.translator.prefixes(now), known.destination))
+        add_once(c.sorted, {a, port});
+    }
+    add_once(c.sorted, {as_mapped ? mapped(known.destination) : known.destination, port});
   }
   r.machine.set_plan(
       plan({c.sorted.begin(), c.sorted.size()}, r.named, c.timing.preferred_family_count),
@@ -240,8 +251,12 @@ void quiesce(core& c, bool network_changes) {
     });
     count_pending(c);
     for (const auto& l : c.open_lookups) l->drop();
-    if (network_changes) c.intents.clear();
-    if (network_changes) forget_known_answers();
+    if (network_changes) {
+      c.intents.clear();
+      c.translator.forget();
+      forget_known_answers();
+    }
+    c.translator.drop_query();
     c.hidden_worker.dismiss();
   }
   c.hidden_worker.wait_until_gone();

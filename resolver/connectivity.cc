@@ -74,6 +74,19 @@ std::uint64_t network_fingerprint() {
   return fingerprint.load(std::memory_order_relaxed);
 }
 
+bool is_ipv6_only() {
+  static constinit std::atomic<std::int64_t> kept{0};  // as in preferred_family()
+  constexpr std::int64_t yes = 1;
+  const std::int64_t now = clock_now().time_since_epoch().count() & ~yes;
+  const std::int64_t known = kept.load(std::memory_order_relaxed);
+  const std::int64_t age = now - (known & ~yes);
+  if (known != 0 && age >= 0 && age < preference_lifetime.count()) return (known & yes) != 0;
+  source_probe probe;
+  const bool only = !reaches(probe, far_ipv4) && reaches(probe, far_ipv6);
+  kept.store(now | (only ? yes : 0), std::memory_order_relaxed);
+  return only;
+}
+
 family preferred_family() {
   // When it was asked, in nanoseconds; the lowest bit is the answer.
   static constinit std::atomic<std::int64_t> kept{0};

@@ -34,4 +34,8 @@ family preferred_family();
 // Context:  any thread; does not block.
 std::uint64_t network_fingerprint();
 
+// V6ONLY-1: this host can reach the world by IPv6 and has no default route for IPv4. Asked and remembered
+// as preferred_family() is; where there is IPv4 that is one socket a second.
+bool is_ipv6_only();
+
 }  // namespace happy

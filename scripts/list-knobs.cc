@@ -34,6 +34,7 @@ std::string with_unit(std::string text, const knob& k) {
 std::string fallback(const knob& k) {
   if (k.kind == knob_kind::path) return "off";
   if (k.kind == knob_kind::words) return "none";
+  if (k.kind == knob_kind::prefixes) return "found out";
   return with_unit(std::to_string(k.fallback), k);
 }
 
@@ -41,6 +42,8 @@ std::string range(const knob& k, bool markdown) {
   const char* tick = markdown ? "`" : "";
   if (k.kind == knob_kind::path)
     return std::string("a file, or ") + tick + "-" + tick + " for standard error";
+  if (k.kind == knob_kind::prefixes)
+    return std::string("list of prefixes, or ") + tick + "none" + tick;
   if (k.kind == knob_kind::words) return "list of " + force_list(tick, tick, ", ");
   if (k.minimum == 0 && k.maximum == 1) return "0, 1";
   return with_unit(std::to_string(k.minimum) + " to " + std::to_string(k.maximum), k);
@@ -65,7 +68,10 @@ bool print_machine() {
 // happy_run_knob NAME KIND DEFAULT RANGE MINIMUM MAXIMUM WHY-NOT-LESS HELP; for words, they are MINIMUM.
 void print_shell(const knob& k) {
   const bool number = k.kind == knob_kind::number;
-  const char* kind = number ? "number" : k.kind == knob_kind::path ? "path" : "words";
+  const char* kind = number                          ? "number"
+                     : k.kind == knob_kind::path     ? "path"
+                     : k.kind == knob_kind::prefixes ? "prefixes"
+                                                     : "words";
   std::string low = number ? std::to_string(k.minimum) : "";
   if (k.kind == knob_kind::words) low = force_list("", "", " ");
   std::printf("happy_run_knob %s %s %s %s %s %s %s %s\n", k.name, kind, quoted(fallback(k)).c_str(),

@@ -70,6 +70,7 @@ struct happy_settings {
   uint32_t force;    /* HAPPY_FORCE_* bits, for tests */
   int32_t fail_call; /* the how-manieth call of the engine through the table below fails; 0: none */
   int32_t trace;     /* 0: off */
+  const char* pref64; /* HAPPY_PREF64: NAT64 prefixes by commas, or "none"; NULL: find out */
 };
 
 /* HAPPY_FORCE: what tests of this library, and other people's suites under it, can force. */
@@ -104,6 +105,11 @@ struct happy_pending {
   uint64_t known_addresses[4];
 };
 
+/* Of a translated socket: what connects by IPv6 to an address that the program gave as IPv4. Without the
+ * flag the program takes it for an AF_INET socket; with it, for an AF_INET6 socket that speaks to
+ * ::ffff:a.b.c.d. */
+#define HAPPY_TRANSLATED_MAPPED 1u
+
 /* What the shim gives the engine. All of it lives as long as the process. */
 struct happy_host {
   uint32_t abi_version;
@@ -120,6 +126,10 @@ struct happy_host {
   int (*find_hint)(const struct sockaddr* to, socklen_t length, struct happy_hint* found);
   /* From now on all hooks pass through: the process is exiting. */
   void (*switch_off)(void);
+  /* The table of translated sockets (shim/translated.h): remembers one by its SO_COOKIE, and finds it
+   * again (0: not there). `ipv4` in network order. Lock-free. */
+  void (*note_translated)(uint64_t cookie, uint32_t ipv4, uint32_t flags);
+  int (*find_translated)(uint64_t cookie, uint32_t* ipv4, uint32_t* flags);
   /* Loads the library of this file name from beside libhappy.so, trusted as the engine is; its dlopen()
    * handle, or NULL and why not. Not with the engine's lock held: the loader takes locks of its own. */
   void* (*load_library)(const char* name, const char** why);
@@ -196,6 +206,24 @@ struct happy_connect {
   int stage;
 };
 
+/* An IPv4 destination that the kernel has no route to. */
+struct happy_synthesis {
+  /* from the caller */
+  int fd;
+  const struct sockaddr* to;
+  socklen_t length;
+  int may_wait; /* the socket blocks: so may the search for a prefix, for a second */
+
+  /* while prefixes are looked for: poll(fds, fd_count, timeout_ms), then again, whatever it said */
+  struct pollfd fds[HAPPY_MAX_LOOKUP_FDS];
+  nfds_t fd_count;
+  int timeout_ms;
+  int64_t deadline_ns; /* the engine's own; 0 at first */
+
+  /* what to connect the socket behind `fd` to instead */
+  struct sockaddr_in6 destination;
+};
+
 /* What the engine gives the shim. */
 struct happy_engine {
   uint32_t abi_version;
@@ -218,6 +246,10 @@ struct happy_engine {
   enum happy_step (*connect_polled)(struct happy_connect* call, int error);
   /* The caller will never come back for this connect() (cancellation). */
   void (*connect_left)(struct happy_connect* call);
+
+  /* Whether connect() can succeed by way of a NAT64. POLL: not known yet; DONE: the socket behind `fd` is
+   * one that can be connected to `destination`; DECLINED: no, and nothing has changed. */
+  enum happy_lookup_step (*synthesise)(struct happy_synthesis* call);
 
   /* Non-blocking races. The descriptors `first` to `last` are about to mean something else. */
   void (*fds_closing)(unsigned first, unsigned last);

@@ -1,5 +1,8 @@
 #include "shim/config.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -33,6 +36,10 @@ constexpr knob all_knobs[] = {
     {"HAPPY_PREFERRED_ADDRESS_FAMILY_COUNT", knob_kind::number, "addresses", 1, 48, 1,
      &happy_settings::preferred_address_family_count, "",
      "addresses of the first family tried before the first of the other"},
+    {"HAPPY_PREF64", knob_kind::prefixes, "", 0, 0, 0, nullptr, "",
+     "on IPv6-only networks: the NAT64 prefixes to use instead of what routers and DNS say; none: "
+     "no "
+     "NAT64"},
     {"HAPPY_LAST_RESORT_SYNTHESIS_DELAY_MS", knob_kind::number, "ms", 0, 60'000, 2000,
      &happy_settings::last_resort_synthesis_delay_ms, "",
      "read, not used yet (IPv6-only networks)"},
@@ -88,6 +95,30 @@ std::uint32_t parse_words(const char* text) {
   }
 }
 
+// "2001:db8:64::/96" up to `length`.
+bool is_prefix(const char* text, std::size_t length) {
+  const auto* slash = static_cast<const char*>(std::memchr(text, '/', length));
+  char address[INET6_ADDRSTRLEN] = {};
+  if (slash == nullptr || static_cast<std::size_t>(slash - text) >= sizeof address) return false;
+  std::memcpy(address, text, static_cast<std::size_t>(slash - text));
+  in6_addr ignored;
+  if (inet_pton(AF_INET6, address, &ignored) != 1 || text + length != slash + 3) return false;
+  for (const char* known : {"32", "40", "48", "56", "64", "96"}) {  // RFC 6052 s2.2
+    if (std::strncmp(slash + 1, known, 2) == 0) return true;
+  }
+  return false;
+}
+
+bool are_prefixes(const char* text) {
+  if (std::strcmp(text, "none") == 0) return true;
+  for (;;) {
+    const std::size_t length = std::strcspn(text, ",");
+    if (!is_prefix(text, length)) return false;
+    if (text[length] == 0) return true;
+    text += length + 1;
+  }
+}
+
 void refuse(environment& e, const char* variable) {
   if (e.refused++ != 0) return;
   const std::size_t room = sizeof e.first_refused - 1;
@@ -109,6 +140,12 @@ void read_variable(environment& e, const char* variable) {
     } else if (k.kind == knob_kind::path) {
       e.trace_target = text;
       e.settings.trace = 1;
+    } else if (k.kind == knob_kind::prefixes) {
+      if (are_prefixes(text)) {
+        e.pref64 = text;
+      } else {
+        refuse(e, variable);
+      }
     } else {
       e.settings.force = parse_words(text);
       if (e.settings.force == 0) refuse(e, variable);

@@ -10,9 +10,10 @@
 namespace happy {
 
 enum class knob_kind : std::uint8_t {
-  number,  // decimal digits, within the range
-  path,    // a file, or "-" for standard error
-  words,   // a list, by commas, of what force_words() has
+  number,    // decimal digits, within the range
+  path,      // a file, or "-" for standard error
+  words,     // a list, by commas, of what force_words() has
+  prefixes,  // a list, by commas, of NAT64 prefixes ("64:ff9b::/96"), or "none"
 };
 
 // One HAPPY_* variable. An empty value is none at all: the default holds.
@@ -57,12 +58,13 @@ struct environment {
   happy_settings settings;
   const char* trace_target =
       nullptr;                   // HAPPY_TRACE: a path, or "-" for standard error; nullptr: off
+  const char* pref64 = nullptr;  // HAPPY_PREF64, if it is such a list
   bool disabled = false;         // HAPPY_DISABLE=1
   int refused = 0;               // values that were not taken: the default holds instead
   char first_refused[160] = {};  // "NAME=VALUE" of the first of them, cut off where it is longer
 };
 
-// Reads HAPPY_* from `variables` (as environ). Signal-safe; `trace_target` stays a pointer into them.
+// Reads HAPPY_* from `variables` (as environ). Signal-safe; `trace_target` and `pref64` stay pointers into them.
 //
 // Context:  in every process, before main(): a variable that is none of ours costs two comparisons.
 environment read_environment(const char* const* variables);

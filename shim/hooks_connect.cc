@@ -1,6 +1,7 @@
 // The hook of connect(). The engine decides step by step; this file does the blocking calls, so that a
 // cancelled or longjmp()ing caller unwinds through plain C only.
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include "shim/policy.h"
 #include "shim/process.h"
 #include "shim/trace.h"
+#include "shim/translated.h"
 
 namespace happy {
 namespace {
@@ -141,6 +143,14 @@ bool is_unknown(const sockaddr* to, socklen_t length) {
   return from_sockaddr(to, length, where) && !may_be_known(pending_counts, unmapped(where.address));
 }
 
+// Loading allocates, which a signal handler may have interrupted.
+const happy_engine* load_outside_handlers() {
+  if (const happy_engine* engine = loaded_engine()) return engine;
+  std::uint64_t blocked = 0;
+  raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, reinterpret_cast<long>(&blocked), sizeof blocked);
+  return may_be_in_handler(blocked) ? nullptr : load_engine();
+}
+
 // Without a lookup of this process nothing is known of the address, unless a child has left a hint (or
 // every connect is to be handed over, for tests).
 const happy_engine* engine_for(const sockaddr* to, socklen_t length) {
@@ -148,9 +158,65 @@ const happy_engine* engine_for(const sockaddr* to, socklen_t length) {
   if (engine != nullptr) return engine;
   happy_hint ignored;
   if (!forced_swap() && find_hint(to, length, &ignored) == 0) return nullptr;
-  std::uint64_t blocked = 0;
-  raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, reinterpret_cast<long>(&blocked), sizeof blocked);
-  return may_be_in_handler(blocked) ? nullptr : load_engine();
+  return load_outside_handlers();
+}
+
+bool is_stream(int fd) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  return raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, reinterpret_cast<long>(&type),
+                     reinterpret_cast<long>(&length)) == 0 &&
+         type == SOCK_STREAM;
+}
+
+// What the kernel says when it has no route to an IPv4 destination, or when the socket is a translated one
+// already, which takes no IPv4 address.
+bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length) {
+  endpoint where;
+  translated_socket ignored;
+  if (error != ENETUNREACH && !(error == EINVAL && any_translated())) return false;
+  if (!from_sockaddr(to, length, where)) return false;
+  if (unmapped(where.address).family != family::ipv4) return false;
+  return error == ENETUNREACH ? is_stream(fd) : is_translated(fd, ignored);
+}
+
+happy_lookup_step synthesise(const happy_engine* engine, happy_synthesis& call) {
+  engine_visit visit;
+  return engine->synthesise(&call);
+}
+
+// IPv4 cannot get there; by way of a NAT64, IPv6 may. -1 with the errno that there was if not.
+int connect_by_ipv6(int fd, const sockaddr* to, socklen_t length, int error) {
+  const bool possible = !foreign_process() && !is_short_of_stack();
+  const happy_engine* engine = possible ? load_outside_handlers() : nullptr;
+  happy_lookup_step step = HAPPY_LOOKUP_DECLINED;
+  happy_synthesis call{};
+  if (engine != nullptr) {
+    call.fd = fd;
+    call.to = to;
+    call.length = length;
+    call.may_wait = (real->fcntl(fd, F_GETFL) & O_NONBLOCK) == 0 ? 1 : 0;
+    while ((step = synthesise(engine, call)) == HAPPY_LOOKUP_POLL)
+      real->poll(call.fds, call.fd_count, call.timeout_ms);
+  }
+  errno = error;
+  if (step != HAPPY_LOOKUP_DONE) return -1;
+  happy_connect again{};
+  again.fd = fd;
+  again.to = reinterpret_cast<const sockaddr*>(&call.destination);
+  again.length = sizeof call.destination;
+  again.single_threaded = single_threaded() ? 1 : 0;
+  again.free_port = port_was_left_to_kernel(fd) ? 1 : 0;
+  return race(engine, again);
+}
+
+int second_way(int result, int fd, const sockaddr* to, socklen_t length) {
+  if (result == 0 || !may_be_synthesised(errno, fd, to, length)) return result;
+  return connect_by_ipv6(fd, to, length, errno);
+}
+
+int plain_connect(int fd, const sockaddr* to, socklen_t length) {
+  return second_way(real->connect(fd, to, length), fd, to, length);
 }
 
 int hook_connect(int fd, const sockaddr* to, socklen_t length) {
@@ -161,10 +227,10 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
     trace_pass("connect", reason);
     return real->connect(fd, to, length);
   }
-  if (is_unknown(to, length)) return real->connect(fd, to, length);
+  if (is_unknown(to, length)) return plain_connect(fd, to, length);
   if (is_short_of_stack()) return real->connect(fd, to, length);
   const happy_engine* engine = engine_for(to, length);
-  if (engine == nullptr || foreign_process()) return real->connect(fd, to, length);
+  if (engine == nullptr || foreign_process()) return plain_connect(fd, to, length);
 
   happy_connect call{};
   call.fd = fd;
@@ -172,7 +238,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
   call.length = length;
   call.single_threaded = single_threaded() ? 1 : 0;
   call.free_port = port_was_left_to_kernel(fd) ? 1 : 0;
-  return race(engine, call);
+  return second_way(race(engine, call), fd, to, length);
 }
 
 }  // namespace
@@ -186,5 +252,6 @@ extern "C" __attribute__((visibility("default"))) int connect(int fd, const sock
     return hook_connect(fd, to, length);
   if (real == nullptr)
     return as_libc(raw_syscall(SYS_connect, fd, reinterpret_cast<long>(to), length));
-  return real->connect(fd, to, length);
+  const int result = real->connect(fd, to, length);
+  return result == 0 || !hooks_live() ? result : second_way(result, fd, to, length);
 }

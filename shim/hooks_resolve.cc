@@ -1,6 +1,8 @@
 // The hooks of name resolution.
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 
 #include "shim/base/real_functions.h"
@@ -79,6 +81,47 @@ int resolve(const happy_engine* engine, const happy_question& question, addrinfo
   return code;
 }
 
+// glibc refuses an IPv4 literal with AI_ADDRCONFIG where the host has no IPv4 address (EAI_ADDRFAMILY): the
+// program would not even come to connect(). With a NAT64 it is asked again without that flag.
+bool may_be_synthesised(const char* node, const addrinfo* hints, int code, sockaddr_in& literal) {
+  if (code != EAI_ADDRFAMILY || hints == nullptr || (hints->ai_flags & AI_ADDRCONFIG) == 0)
+    return false;
+  literal = {};
+  literal.sin_family = AF_INET;
+  return hints->ai_family != AF_INET6 && inet_aton(node, &literal.sin_addr) != 0;
+}
+
+bool has_nat64(const sockaddr_in& literal) {
+  const happy_engine* engine = foreign_process() ? nullptr : load_engine();
+  if (engine == nullptr) return false;
+  happy_synthesis call{};
+  call.fd = -1;
+  call.to = reinterpret_cast<const sockaddr*>(&literal);
+  call.length = sizeof literal;
+  call.may_wait = 1;
+  for (;;) {
+    happy_lookup_step step = HAPPY_LOOKUP_DECLINED;
+    {
+      engine_visit visit;
+      step = engine->synthesise(&call);
+    }
+    if (step != HAPPY_LOOKUP_POLL) return step == HAPPY_LOOKUP_DONE;
+    real->poll(call.fds, call.fd_count, call.timeout_ms);
+  }
+}
+
+int resolve_literal(const char* node, const char* service, const addrinfo* hints,
+                    addrinfo** result) {
+  const int code = real_getaddrinfo.get()(node, service, hints, result);
+  sockaddr_in literal;
+  if (!may_be_synthesised(node, hints, code, literal)) return code;
+  errno_saver keep;
+  if (!has_nat64(literal)) return code;
+  addrinfo plain = *hints;
+  plain.ai_flags &= ~AI_ADDRCONFIG;
+  return real_getaddrinfo.get()(node, service, &plain, result);
+}
+
 int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hints,
                      addrinfo** result) {
   if (current_phase.load(std::memory_order_acquire) == phase::early) initialise_early();
@@ -87,7 +130,8 @@ int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hint
   const pass_reason reason = judge_lookup(node, hints);
   if (reason != pass_reason::none) {
     trace_pass("getaddrinfo", reason);
-    return real_getaddrinfo.get()(node, service, hints, result);
+    return reason == pass_reason::numeric ? resolve_literal(node, service, hints, result)
+                                          : real_getaddrinfo.get()(node, service, hints, result);
   }
   const happy_engine* engine = foreign_process() ? nullptr : load_engine();
   if (engine == nullptr) {

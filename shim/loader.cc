@@ -20,6 +20,7 @@
 #include "shim/raw_stat.h"
 #include "shim/real.h"
 #include "shim/trace.h"
+#include "shim/translated.h"
 
 namespace happy {
 namespace {
@@ -134,6 +135,8 @@ bool start(void* library) {
           .publish_hint = publish_hint,
           .find_hint = find_hint,
           .switch_off = switch_off,
+          .note_translated = note_translated,
+          .find_translated = find_translated,
           .load_library = load_library};
   return entry(&host, &engine) == 0 && engine.abi_version == HAPPY_ABI_VERSION;
 }

@@ -20,6 +20,7 @@ namespace {
 
 constinit std::atomic<pid_t> owner{0};
 constinit char trace_path[4096]{};  // a program may overwrite its environment (setproctitle)
+constinit char prefixes[1024]{};
 constinit own_file self{};
 
 void keep_trace_target() {
@@ -33,6 +34,15 @@ void keep_trace_target() {
   }
   std::memcpy(trace_path, target, length + 1);
   settings_read.trace_target = trace_path;
+}
+
+void keep_prefixes() {
+  const char* text = settings_read.pref64;
+  if (text == nullptr) return;
+  const std::size_t length = std::strlen(text);
+  if (length >= sizeof prefixes) return;
+  std::memcpy(prefixes, text, length + 1);
+  settings_read.settings.pref64 = prefixes;
 }
 
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;  // the linker's
@@ -79,6 +89,7 @@ void initialise(const char* program, const char* const* variables) {
   settings_read = read_environment(variables);
   if (settings_read.disabled) return switch_off();
   keep_trace_target();
+  keep_prefixes();
   remember_own_file();
   note_program(program);
   adopt_process();

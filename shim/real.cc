@@ -56,8 +56,8 @@ bool find_all_functions() {
       find(table.freeaddrinfo, "freeaddrinfo") && find(table.socket, "socket") &&
       find_next(table.bind, "bind") && find(table.shutdown, "shutdown") &&
       find_next(table.close, "close") && find_next(table.dup3, "dup3") &&
-      find(table.fcntl, "fcntl") && find(table.getsockopt, "getsockopt") &&
-      find(table.setsockopt, "setsockopt") && find(table.getsockname, "getsockname") &&
+      find(table.fcntl, "fcntl") && find_next(table.getsockopt, "getsockopt") &&
+      find_next(table.setsockopt, "setsockopt") && find_next(table.getsockname, "getsockname") &&
       find_next(table.epoll_ctl, "epoll_ctl") && find_next(table.poll, "poll") &&
       find(table.open, "open") && find(table.fstat, "fstat") && find(table.stat, "stat") &&
       find(table.read, "read") && find(table.recvfrom, "recvfrom") &&

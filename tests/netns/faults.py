@@ -76,6 +76,8 @@ TABLE = (
      _fixed(forward_rules=(f"{_SYN4} reject with icmp host-unreachable",))),
     ("v4-noroute", "", "the client has an IPv4 address but no route to the servers",
      _fixed(client_commands=("route add 198.51.100.53 via 192.0.2.1", "route add throw 198.51.100.0/25"))),
+    ("no-ipv4", "", "the client has no IPv4 address (IPv6-only)",
+     _fixed(client_commands=("addr del 192.0.2.2/24 dev c0",))),
     ("v4-slow", "MS", "the IPv4 round trip takes MS", _slow(_V4)),
     ("v4-loss", "PERCENT", "so many IPv4 packets are lost, each way", _lossy(_V4)),
     ("rtt", "MS", "every round trip to a server takes MS (else 20)",

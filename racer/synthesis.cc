@@ -1,0 +1,243 @@
+#include "racer/synthesis.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+
+#include "racer/connect_call.h"
+#include "racer/handover.h"
+#include "racer/progress.h"
+#include "resolver/clock.h"
+#include "resolver/connectivity.h"
+#include "resolver/source_address.h"
+#include "shim/base/raw_syscall.h"
+
+namespace happy {
+namespace {
+
+void trace_synthesis(int fd, const endpoint& named, const address& to) {
+  if (!trace_on()) return;
+  json_line line = trace_line("synthesis", 0);
+  line.number("fd", fd).where("endpoint", named).where("by", {to, named.port});
+  emit(line);
+}
+
+std::uint32_t in_network_order(const address& ipv4) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, ipv4.bytes.data(), sizeof value);
+  return value;
+}
+
+// ---- which prefixes ----
+
+std::int64_t in_ns(time_point t) { return t.time_since_epoch().count(); }
+
+// POLL: wait for the DNS; DONE: what is known now is all.
+happy_lookup_step discover(core& c, happy_synthesis& call, time_point now) {
+  if (!c.translator.may_discover(now) || !is_ipv6_only()) return HAPPY_LOOKUP_DONE;
+  c.translator.begin_discovery(++c.last_id, *c.files.current(), now);
+  if (c.translator.turn(now) || !c.translator.is_waited_for()) return HAPPY_LOOKUP_DONE;
+  if (call.deadline_ns == 0)
+    call.deadline_ns =
+        in_ns(now + (call.may_wait != 0 ? blocking_patience : non_blocking_patience));
+  if (in_ns(now) >= call.deadline_ns) {
+    c.translator.stop_waiting(now);
+    return HAPPY_LOOKUP_DONE;
+  }
+  lookup& query = *c.translator.query();
+  const auto fds = query.poll_set();
+  std::copy(fds.begin(), fds.end(), call.fds);
+  call.fd_count = fds.size();
+  const time_point own{duration(call.deadline_ns)};
+  call.timeout_ms = wait_ms(std::min(query.wait_until(now), own), now);
+  return HAPPY_LOOKUP_POLL;
+}
+
+// ---- which endpoints ----
+
+using candidate_list = std::vector<candidate>;
+
+void append(candidate_list& list, const address& a, source_probe& probe) {
+  const bool known =
+      std::any_of(list.begin(), list.end(), [&](const candidate& x) { return x.destination == a; });
+  if (known || list.size() == max_candidates) return;
+  candidate added{.destination = a};
+  probe.probe(added, 0);
+  list.push_back(added);
+}
+
+// The named address first, then the others of its name: as the program would go on.
+candidate_list find_candidates(core& c, const address& ipv4, const prefix_list& prefixes,
+                               time_point now) {
+  candidate_list list;
+  source_probe probe;
+  for (const address& a : synthesised(prefixes, ipv4)) append(list, a, probe);
+  known_destination known;
+  if (list.empty() || !c.intents.find(ipv4, raw_gettid(), now, known)) return list;
+  for (const candidate& other : known.candidates) {
+    if (other.destination.family == family::ipv6) {
+      append(list, other.destination, probe);
+      continue;
+    }
+    for (const address& a : synthesised(prefixes, other.destination)) append(list, a, probe);
+  }
+  return list;
+}
+
+// So that connect_begin() finds them.
+void remember_candidates(core& c, candidate_list&& list, time_point now) {
+  if (list.size() < 2) return;
+  intent meant;
+  meant.id = ++c.last_id;
+  meant.thread = raw_gettid();
+  meant.made = now;
+  meant.ipv4 = false;
+  meant.candidates = std::move(list);
+  mark_addresses(c, meant);
+  c.intents.add(std::move(meant));
+}
+
+// ---- the socket ----
+
+bool read_socket_state(pending_race& r, endpoint& bound) {
+  int type = 0;
+  if (!read_socket(r.fd, SOL_SOCKET, SO_TYPE, type) || type != SOCK_STREAM) return false;
+  if (!read_socket(r.fd, SOL_SOCKET, SO_PROTOCOL, r.original.protocol)) return false;
+  if (r.original.protocol != IPPROTO_TCP && r.original.protocol != IPPROTO_MPTCP) return false;
+  socket_address local;
+  local.length = sizeof local.storage;
+  if (real->getsockname(r.fd, local.get(), &local.length) != 0 ||
+      !from_sockaddr(local.get(), local.length, bound)) {
+    return false;
+  }
+  r.cookie = socket_cookie(r.fd);
+  return r.cookie != 0;
+}
+
+// A port that the program chose is kept. IPV6_V6ONLY, because its own socket holds the port still.
+bool bind_port(int fd, std::uint16_t port) {
+  const int on = 1;
+  if (port == 0) return true;
+  const socket_address local = to_sockaddr({address{.family = family::ipv6}, port});
+  return real->setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0 &&
+         real->bind(fd, local.get(), local.length) == 0;
+}
+
+// Puts a new AF_INET6 socket in the likeness of the program's in its place.
+bool replace_socket(core& c, pending_race& r, std::uint16_t port, const address& ipv4) {
+  r.original.socket_family = family::ipv4;
+  read_socket(r.fd, IPPROTO_TCP, TCP_MAXSEG, r.original.early.maximum_segment);
+  read_socket(r.fd, SOL_SOCKET, SO_SNDTIMEO, r.original.early.send_timeout);
+  if (!adopt_original(r)) return false;
+  result<guarded_socket> made = guarded_socket::adopt(
+      real->socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, r.original.protocol));
+  if (!made.ok() || !same_network(r.original.fd, made.value().get())) return false;
+  const int fd = made.value().get();
+  if (!copy_options(r.original.fd, family::ipv4, fd, family::ipv6, r.original.early)) return false;
+  if (!bind_port(fd, port)) return false;
+  if (!copy_file_state(r.original.fd, family::ipv4, fd, family::ipv6)) return false;
+  r.winner_socket = std::move(made.value());
+  if (!can_hand_over(r)) return false;
+  c.host.note_translated(r.winner_socket.cookie(), in_network_order(ipv4), 0);
+  return hand_over(r);
+}
+
+// Whether an IPv4 destination means to this AF_INET6 socket what the program thinks.
+bool takes_mapped(int fd) {
+  int only = 0;
+  return read_socket(fd, IPPROTO_IPV6, IPV6_V6ONLY, only) && only == 0;
+}
+
+bool prepare_socket(core& c, pending_race& r, const endpoint& named) {
+  endpoint bound;
+  if (!read_socket_state(r, bound)) return false;
+  const address ipv4 = unmapped(named.address);
+  std::uint32_t before = 0;
+  std::uint32_t flags = 0;
+  if (c.host.find_translated(r.cookie, &before, &flags) != 0) {
+    c.host.note_translated(r.cookie, in_network_order(ipv4), flags);
+    return true;
+  }
+  const bool free_address = bound.address.bytes == address{}.bytes;
+  if (!free_address) return false;
+  if (is_v4_mapped(named.address)) {
+    if (bound.address.family != family::ipv6 || !takes_mapped(r.fd)) return false;
+    c.host.note_translated(r.cookie, in_network_order(ipv4), HAPPY_TRANSLATED_MAPPED);
+    return true;
+  }
+  return bound.address.family == family::ipv4 && replace_socket(c, r, bound.port, ipv4);
+}
+
+happy_lookup_step translate(core& c, happy_synthesis& call, const endpoint& named,
+                            const prefix_list& prefixes, time_point now) {
+  candidate_list list = find_candidates(c, unmapped(named.address), prefixes, now);
+  if (list.empty()) return HAPPY_LOOKUP_DECLINED;
+  const address to = list.front().destination;
+  if (call.fd >= 0) {
+    pending_race* r = c.races.acquire();
+    if (r == nullptr) return HAPPY_LOOKUP_DECLINED;
+    r->fd = call.fd;
+    r->named = named;
+    const bool ready = prepare_socket(c, *r, named);
+    c.races.release(*r);
+    if (!ready) return HAPPY_LOOKUP_DECLINED;
+    remember_candidates(c, std::move(list), now);
+    trace_synthesis(call.fd, named, to);
+  }
+  const socket_address destination = to_sockaddr({to, named.port});
+  std::memcpy(&call.destination, &destination.storage, sizeof call.destination);
+  return HAPPY_LOOKUP_DONE;
+}
+
+}  // namespace
+
+happy_lookup_step synthesise(core& c, happy_synthesis& call) {
+  endpoint named;
+  if (!from_sockaddr(call.to, call.length, named)) return HAPPY_LOOKUP_DECLINED;
+  if (unmapped(named.address).family != family::ipv4) return HAPPY_LOOKUP_DECLINED;
+  core_guard guard(c);
+  const time_point now = clock_now();
+  if (c.translator.off()) return HAPPY_LOOKUP_DECLINED;
+  prefix_list prefixes = c.translator.prefixes(now);
+  if (prefixes.empty()) {
+    if (discover(c, call, now) == HAPPY_LOOKUP_POLL) return HAPPY_LOOKUP_POLL;
+    prefixes = c.translator.prefixes(now);
+  }
+  if (prefixes.empty()) return HAPPY_LOOKUP_DECLINED;
+  return translate(c, call, named, prefixes, now);
+}
+
+bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes,
+                                                  const address& ipv4) {
+  bounded_vector<address, max_prefixes> list;
+  for (const nat64_prefix& p : prefixes) {
+    if (may_synthesise(p, ipv4)) list.push_back(happy::synthesise(p, ipv4));
+  }
+  return list;
+}
+
+void expect_nat64(core& c, time_point now) {
+  if (c.translator.off() || !c.translator.turn(now)) return;
+  if (!is_ipv6_only() || !c.translator.prefixes(now).empty()) return;
+  if (!c.translator.may_discover(now)) return;
+  c.translator.begin_discovery(++c.last_id, *c.files.current(), now);
+  c.translator.stop_waiting(now);
+}
+
+void keep_translation(core& c, const pending_race& r) {
+  if (!r.won) return;
+  const bool mapped_view = is_v4_mapped(r.named.address);
+  std::uint32_t ipv4 = 0;
+  std::uint32_t flags = mapped_view ? HAPPY_TRANSLATED_MAPPED : 0;
+  const bool before = c.host.find_translated(r.cookie, &ipv4, &flags) != 0;
+  const bool named_ipv4 = unmapped(r.named.address).family == family::ipv4;
+  if (!before && !named_ipv4) return;
+  const auto inside = c.translator.ipv4_behind(r.winner.address, clock_now());
+  if (!inside && !before) return;
+  c.host.note_translated(r.winner_socket.cookie(), inside ? in_network_order(*inside) : ipv4,
+                         flags);
+}
+
+}  // namespace happy

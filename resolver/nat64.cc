@@ -1,0 +1,109 @@
+#include "resolver/nat64.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "resolver/trace.h"
+
+namespace happy {
+namespace {
+
+// As the shim has checked it, up to what only parse_prefix() knows: such an item is left out.
+prefix_list parse_list(std::string_view text) {
+  prefix_list result;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const auto prefix = parse_prefix(text.substr(0, end));
+    if (prefix && !contains(result, *prefix)) result.push_back(*prefix);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
+void trace_discovery(const prefix_list& found, const answer* a) {
+  if (!trace_on()) return;
+  json_line line = trace_line("pref64", 0);
+  line.text("source", "dns").number("answered", a != nullptr ? 1 : 0);
+  for (const nat64_prefix& p : found) line.text("prefix", to_text(p).chars);
+  emit(line);
+}
+
+}  // namespace
+
+nat64::nat64(const char* configured) {
+  if (configured == nullptr) return;
+  const std::string_view text(configured);
+  off_ = text == "none";
+  if (!off_) configured_ = parse_list(text);
+}
+
+prefix_list nat64::prefixes(time_point now) {
+  if (off_ || !configured_.empty()) return configured_;
+  return table_.current(now);
+}
+
+bool nat64::may_discover(time_point now) {
+  return !off_ && configured_.empty() && !table_.any_advertised(now) && !table_.is_discovered(now);
+}
+
+void nat64::begin_discovery(std::uint64_t id, const system_snapshot& files, time_point now) {
+  const auto* config = std::get_if<std::shared_ptr<const resolver_config>>(&files.resolver);
+  if (query_ != nullptr || config == nullptr || *config == nullptr) return;
+  // RFC 7050 is about the network's own DNS: no hosts file, no search list.
+  name_plan plan;
+  plan.name = discovery_name;
+  plan.nothing_after_dns = true;
+  plan.config = *config;
+  resolution::settings s;
+  s.ipv4 = false;
+  s.complete = true;
+  s.deadline = now + discovery_patience;
+  query_ = std::make_unique<lookup>(id, plan, s);
+  waited_for_ = true;
+  turn(now);
+}
+
+bool nat64::turn(time_point now) {
+  if (query_ == nullptr) return true;
+  if (!query_->turn(now)) return false;
+  conclude(now);
+  return true;
+}
+
+void nat64::conclude(time_point now) {
+  const answer* a = query_->state().answered(record_type::aaaa);
+  prefix_list found;
+  duration lifetime = silence_lifetime;
+  if (a != nullptr) {
+    found = discovered_prefixes({a->addresses.begin(), a->addresses.size()});
+    const bool told = a->kind == answer_kind::positive || a->kind == answer_kind::no_data ||
+                      a->kind == answer_kind::name_error;
+    if (told) lifetime = no_prefix_lifetime;
+    if (!found.empty())
+      lifetime = std::clamp<duration>(a->ttl, least_prefix_lifetime, most_prefix_lifetime);
+  }
+  trace_discovery(found, a);
+  table_.discover(found, now + lifetime);
+  query_.reset();
+}
+
+void nat64::stop_waiting(time_point now) {
+  if (query_ == nullptr || !waited_for_) return;
+  waited_for_ = false;
+  query_->service(now);
+}
+
+std::optional<address> nat64::ipv4_behind(const address& a, time_point now) {
+  if (a.family != family::ipv6) return std::nullopt;
+  for (const nat64_prefix& prefix : prefixes(now)) {
+    if (const auto inside = embedded_ipv4(prefix, a)) return inside;
+  }
+  return std::nullopt;
+}
+
+void nat64::forget() {
+  table_.clear();
+  query_.reset();
+}
+
+}  // namespace happy

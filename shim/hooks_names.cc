@@ -1,0 +1,142 @@
+// The hooks of what tells a socket's addresses, family and IPv4 options: a translated socket
+// (translated.h) goes on being what the program made. For all others they are one branch.
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "shim/base/endpoint.h"
+#include "shim/base/guards.h"
+#include "shim/late_function.h"
+#include "shim/process.h"
+#include "shim/translated.h"
+
+namespace happy {
+namespace {
+
+using name_function = int (*)(int, sockaddr*, socklen_t*);
+
+constinit late_function<name_function> real_getpeername{"getpeername"};
+constinit late_function<name_function> real_getsockname{"getsockname"};
+constinit late_function<int (*)(int, int, int, void*, socklen_t*)> real_getsockopt{"getsockopt"};
+constinit late_function<int (*)(int, int, int, const void*, socklen_t)> real_setsockopt{
+    "setsockopt"};
+
+// What a host with a 464XLAT of its own calls itself: RFC 7335.
+constexpr address own_ipv4 = make_ipv4(192, 0, 0, 1);
+
+bool is_unspecified(const address& a) { return a.bytes == address{}.bytes; }
+
+// The program's view of `shown`, the kernel's. False: they are the same.
+bool translate(const endpoint& shown, const address& as, const translated_socket& s,
+               socket_address& out) {
+  if (shown.address.family != family::ipv6 || is_v4_mapped(shown.address)) return false;
+  const bool mapped_view = (s.flags & HAPPY_TRANSLATED_MAPPED) != 0;
+  if (mapped_view && is_unspecified(shown.address)) return false;
+  const address view = is_unspecified(shown.address) ? address{} : as;
+  out = to_sockaddr({mapped_view ? mapped(view) : view, shown.port});
+  return true;
+}
+
+// As the kernel gives a name: what fits, and its true length.
+void give(const socket_address& name, sockaddr* to, socklen_t room, socklen_t* length) {
+  std::memcpy(to, name.get(), std::min(room, name.length));
+  *length = name.length;
+}
+
+address peer_of(const translated_socket& s) {
+  address a;
+  std::memcpy(a.bytes.data(), &s.ipv4, sizeof s.ipv4);
+  return a;
+}
+
+// The real function has judged the program's pointers; it is asked again for the whole name.
+int name_of(int fd, sockaddr* to, socklen_t* length, name_function ask, bool peer) {
+  const socklen_t room = length != nullptr && any_translated() ? *length : 0;
+  const int result = ask(fd, to, length);
+  translated_socket s;
+  if (result != 0 || !hooks_live() || !is_translated(fd, s)) return result;
+  errno_saver keep;
+  socket_address whole;
+  whole.length = sizeof whole.storage;
+  endpoint shown;
+  socket_address view;
+  if (ask(fd, whole.get(), &whole.length) == 0 && from_sockaddr(whole.get(), whole.length, shown) &&
+      translate(shown, peer ? peer_of(s) : own_ipv4, s, view)) {
+    give(view, to, room, length);
+  }
+  return result;
+}
+
+bool believes_in_ipv4(int fd) {
+  translated_socket s;
+  return hooks_live() && is_translated(fd, s) && (s.flags & HAPPY_TRANSLATED_MAPPED) == 0;
+}
+
+// The IPv4 options that mean something to the packets of an IPv6 socket, which takes the others, too.
+int ipv6_option(int ipv4_option) {
+  switch (ipv4_option) {
+    case IP_TOS: return IPV6_TCLASS;
+    case IP_TTL: return IPV6_UNICAST_HOPS;
+    case IP_MTU_DISCOVER: return IPV6_MTU_DISCOVER;
+    default: return 0;
+  }
+}
+
+// IP_TOS and its kin may be given as one byte.
+void repeat_for_ipv6(int fd, int name, const void* value, socklen_t length) {
+  const int option = ipv6_option(name);
+  if (option == 0) return;
+  errno_saver keep;
+  int number = 0;
+  if (length >= sizeof number) {
+    std::memcpy(&number, value, sizeof number);
+  } else if (length >= 1) {
+    number = *static_cast<const unsigned char*>(value);
+  }
+  real_setsockopt.get()(fd, IPPROTO_IPV6, option, &number, sizeof number);
+}
+
+}  // namespace
+}  // namespace happy
+
+extern "C" {
+
+__attribute__((visibility("default"))) int getpeername(int fd, sockaddr* to,
+                                                       socklen_t* length) noexcept {
+  using namespace happy;
+  const name_function ask = real_getpeername.get();
+  return any_translated() ? name_of(fd, to, length, ask, true) : ask(fd, to, length);
+}
+
+__attribute__((visibility("default"))) int getsockname(int fd, sockaddr* to,
+                                                       socklen_t* length) noexcept {
+  using namespace happy;
+  const name_function ask = real_getsockname.get();
+  return any_translated() ? name_of(fd, to, length, ask, false) : ask(fd, to, length);
+}
+
+__attribute__((visibility("default"))) int getsockopt(int fd, int level, int name, void* value,
+                                                      socklen_t* length) noexcept {
+  using namespace happy;
+  const int result = real_getsockopt.get()(fd, level, name, value, length);
+  if (!any_translated() || result != 0 || level != SOL_SOCKET || name != SO_DOMAIN) return result;
+  const int domain = AF_INET;
+  if (believes_in_ipv4(fd))
+    std::memcpy(value, &domain, std::min<socklen_t>(*length, sizeof domain));
+  return result;
+}
+
+__attribute__((visibility("default"))) int setsockopt(int fd, int level, int name,
+                                                      const void* value,
+                                                      socklen_t length) noexcept {
+  using namespace happy;
+  const int result = real_setsockopt.get()(fd, level, name, value, length);
+  if (any_translated() && result == 0 && level == IPPROTO_IP && believes_in_ipv4(fd))
+    repeat_for_ipv6(fd, name, value, length);
+  return result;
+}
+
+}  // extern "C"

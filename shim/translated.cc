@@ -1,0 +1,84 @@
+#include "shim/translated.h"
+
+#include "shim/base/guards.h"
+#include "shim/base/raw_syscall.h"
+
+namespace happy {
+namespace {
+
+// 16 bytes each, in pages that are never touched where there is no NAT64. A client with more connections
+// through one at a time than this sees IPv6 names of the oldest.
+constexpr std::uint32_t slot_count = 4096;
+
+// Looked at from where the cookie points to; a longer way than this means a table as good as full.
+constexpr std::uint32_t longest_way = 16;
+
+struct slot {
+  std::atomic<std::uint64_t> cookie;  // 0: free
+  std::atomic<std::uint64_t> what;
+};
+
+constinit slot table[slot_count]{};
+constinit std::atomic<std::uint32_t> victim{0};
+
+slot& slot_at(std::uint64_t cookie, std::uint32_t step) {
+  const std::uint64_t mixed = cookie * 0x9e3779b97f4a7c15U;
+  return table[((mixed >> 32) + step) % slot_count];
+}
+
+std::uint64_t pack(std::uint32_t ipv4, std::uint32_t flags) {
+  return std::uint64_t{flags} << 32 | ipv4;
+}
+
+void write(slot& s, std::uint64_t cookie, std::uint64_t what) {
+  s.cookie.store(0, std::memory_order_release);
+  s.what.store(what, std::memory_order_release);
+  s.cookie.store(cookie, std::memory_order_release);
+}
+
+}  // namespace
+
+void note_translated(std::uint64_t cookie, std::uint32_t ipv4, std::uint32_t flags) {
+  if (cookie == 0) return;
+  translated_count.fetch_add(1, std::memory_order_relaxed);
+  slot* place = nullptr;
+  for (std::uint32_t step = 0; step < longest_way; ++step) {
+    slot& s = slot_at(cookie, step);
+    const std::uint64_t there = s.cookie.load(std::memory_order_acquire);
+    if (there == cookie) {
+      place = &s;
+      break;
+    }
+    if (there == 0 && place == nullptr) place = &s;
+  }
+  if (place == nullptr)
+    place = &slot_at(cookie, victim.fetch_add(1, std::memory_order_relaxed) % longest_way);
+  write(*place, cookie, pack(ipv4, flags));
+}
+
+int find_translated(std::uint64_t cookie, std::uint32_t* ipv4, std::uint32_t* flags) {
+  if (cookie == 0 || !any_translated()) return 0;
+  for (std::uint32_t step = 0; step < longest_way; ++step) {
+    slot& s = slot_at(cookie, step);
+    if (s.cookie.load(std::memory_order_acquire) != cookie) continue;
+    const std::uint64_t what = s.what.load(std::memory_order_acquire);
+    if (s.cookie.load(std::memory_order_acquire) != cookie) continue;  // replaced meanwhile
+    *ipv4 = static_cast<std::uint32_t>(what);
+    *flags = static_cast<std::uint32_t>(what >> 32);
+    return 1;
+  }
+  return 0;
+}
+
+bool is_translated(int fd, translated_socket& found) {
+  if (!any_translated()) return false;
+  std::uint64_t cookie = 0;
+  socklen_t length = sizeof cookie;
+  if (raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, reinterpret_cast<long>(&cookie),
+                  reinterpret_cast<long>(&length)) != 0) {
+    return false;
+  }
+  return find_translated(cookie, &found.ipv4, &found.flags) != 0;
+}
+
+}  // namespace happy

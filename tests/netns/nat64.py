@@ -1,0 +1,104 @@
+"""An IPv6-only network in the lab: what its router does for those who speak IPv4.
+
+    client, IPv6 only ── c0/r0 ── router: tayga (NAT64), unbound (DNS64), advertisements ── r1/s0 ── servers
+
+A case wants the fault `no-ipv4`, and NAMESERVERS of this module where its names shall go by the router's DNS64.
+"""
+
+import ipaddress
+import pathlib
+import subprocess
+import sys
+import time
+
+import topology
+from topology import LabError
+
+PREFIX = "2001:db8:64::/96"
+ROUTER = "2001:db8:1::1"
+NAMESERVERS = (ROUTER,)
+POOL = "192.168.255.0/24"
+_READY_SECONDS = 10
+
+_TAYGA = """tun-device nat64
+ipv4-addr 192.168.255.1
+ipv6-addr 2001:db8:ff64::1
+prefix {prefix}
+dynamic-pool 192.168.255.0/24
+data-dir {folder}
+"""
+
+_UNBOUND = """server:
+    interface: {address}
+    access-control: ::/0 allow
+    module-config: "{modules}iterator"
+    {prefix}
+    username: ""
+    chroot: ""
+    pidfile: ""
+    directory: "{folder}"
+    use-syslog: no
+    do-daemonize: no
+    domain-insecure: "."
+    local-zone: "test." nodefault
+    {local_data}
+forward-zone:
+    name: "."
+    forward-addr: {upstream}
+remote-control:
+    control-enable: no
+"""
+
+
+def synthesised(ipv4, prefix=PREFIX):
+    """The address behind a prefix of 96 bits, as text."""
+    network = ipaddress.IPv6Network(prefix)
+    return str(ipaddress.IPv6Address(int(network.network_address) + int(ipaddress.IPv4Address(ipv4))))
+
+
+def _in_router(network, *command):
+    with open(network.folder / "daemons.stderr", "ab") as errors:
+        return subprocess.Popen(["ip", "netns", "exec", "r", *map(str, command)], stdin=subprocess.DEVNULL,
+                                stdout=errors, stderr=errors)
+
+
+def start_translator(network, prefix=PREFIX):
+    """A NAT64 for the prefix in the router; translates when this returns."""
+    folder = pathlib.Path("/run/lab/tayga")
+    folder.mkdir(exist_ok=True)
+    config = folder / "tayga.conf"
+    config.write_text(_TAYGA.format(prefix=prefix, folder=folder), encoding="ascii")
+    topology.call("ip", "netns", "exec", "r", "tayga", "-c", config, "--mktun")
+    for command in ("link set nat64 up", f"route add {POOL} dev nat64", f"-6 route add {prefix} dev nat64",
+                    "-6 route add 2001:db8:ff64::1 dev nat64"):
+        topology.call("ip", "-n", "r", *command.split())
+    _in_router(network, "tayga", "-c", config, "-d")
+
+
+def start_resolver(network, dns64=PREFIX, local_data=""):
+    """A nameserver on the router's address that asks the lab's own; `dns64`: the prefix that it synthesises with."""
+    folder = pathlib.Path("/run/lab/unbound")
+    folder.mkdir(exist_ok=True)
+    config = folder / "unbound.conf"
+    config.write_text(
+        _UNBOUND.format(address=ROUTER, folder=folder, upstream=topology.NAMESERVERS[0], local_data=local_data,
+                        modules="dns64 " if dns64 else "", prefix=f"dns64-prefix: {dns64}" if dns64 else ""),
+        encoding="ascii")
+    network.set_record("ipv4only.arpa", "A", records=["192.0.0.170", "192.0.0.171"])
+    _in_router(network, "unbound", "-d", "-c", config)
+    query = bytes.fromhex("1234010000010000000000000969707634 6f6e6c79046172706100 00010001".replace(" ", ""))
+    script = ("import socket,sys\ns=socket.socket(socket.AF_INET6,socket.SOCK_DGRAM)\ns.settimeout(0.2)\n"
+              f"s.sendto(bytes.fromhex('{query.hex()}'),('{ROUTER}',53))\ns.recv(512)")
+    until = time.monotonic() + _READY_SECONDS
+    while time.monotonic() < until:
+        done = subprocess.run(["ip", "netns", "exec", "r", sys.executable, "-c", script], check=False,
+                              stderr=subprocess.DEVNULL)
+        if done.returncode == 0:
+            return
+        time.sleep(0.02)
+    raise LabError("unbound does not answer")
+
+
+def forget_ipv4():
+    """The `ip` commands that leave the client without IPv4."""
+    return (f"addr del {topology.OWN_V4}/24 dev c0",)
