@@ -90,14 +90,17 @@ void keep(core& c, intent&& meant, std::unique_ptr<lookup> open, bool worker_may
 begun_lookup begin_lookup(core& c, const happy_question& question, bool complete) {
   std::uint64_t id = 0;
   std::shared_ptr<const system_snapshot> files;
+  bool nat64_known = false;
   {
     core_guard guard(c);
     id = ++c.last_id;
     files = c.files.current();
-    expect_nat64(c, clock_now());
+    nat64_known = expect_nat64(c, clock_now());
   }
   const resolve_options options{
-      .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms), .complete = complete};
+      .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms),
+      .complete = complete,
+      .nat64 = nat64_known};
   return {id, name_resolution::begin(id, question, *files, options, clock_now())};
 }
 

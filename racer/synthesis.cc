@@ -218,12 +218,15 @@ bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes,
   return list;
 }
 
-void expect_nat64(core& c, time_point now) {
-  if (c.translator.off() || !c.translator.turn(now)) return;
-  if (!is_ipv6_only() || !c.translator.prefixes(now).empty()) return;
-  if (!c.translator.may_discover(now)) return;
-  c.translator.begin_discovery(++c.last_id, *c.files.current(), now);
-  c.translator.stop_waiting(now);
+bool expect_nat64(core& c, time_point now) {
+  if (c.translator.off() || !is_ipv6_only()) return false;
+  c.translator.turn(now);
+  if (!c.translator.prefixes(now).empty()) return true;
+  if (c.translator.may_discover(now)) {
+    c.translator.begin_discovery(++c.last_id, *c.files.current(), now);
+    c.translator.let_go(now);
+  }
+  return false;
 }
 
 void keep_translation(core& c, const pending_race& r) {

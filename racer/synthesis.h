@@ -19,9 +19,12 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call);
 // The endpoints at which `ipv4` can be reached by a NAT64, one for each prefix.
 bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes, const address& ipv4);
 
-// Begins to look for a prefix where names will soon need one: on a network without IPv4.
+// Whether IPv4 addresses of names are of use on a network without IPv4, because a prefix is known. Where one
+// may be found, begins to look for it: connect() will soon need it.
+//
 // Context:  with the lock; sends a query at most, does not wait.
-void expect_nat64(core& c, time_point now);
+// Spec:     hev3 Discovering and Utilizing PREF64; V6ONLY-4, QUERY-2
+bool expect_nat64(core& c, time_point now);
 
 // A winner that is about to replace the program's socket goes on being what the program made, if it is a
 // synthesised one. With the lock.

@@ -39,6 +39,7 @@ nat64::nat64(const char* configured) {
 
 prefix_list nat64::prefixes(time_point now) {
   if (off_ || !configured_.empty()) return configured_;
+  advertised_.refresh(table_, now);
   return table_.current(now);
 }
 
@@ -87,10 +88,13 @@ void nat64::conclude(time_point now) {
   query_.reset();
 }
 
+void nat64::let_go(time_point now) {
+  if (query_ != nullptr) query_->service(now);
+}
+
 void nat64::stop_waiting(time_point now) {
-  if (query_ == nullptr || !waited_for_) return;
   waited_for_ = false;
-  query_->service(now);
+  let_go(now);
 }
 
 std::optional<address> nat64::ipv4_behind(const address& a, time_point now) {

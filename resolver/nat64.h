@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "resolver/lookup.h"
+#include "resolver/pref64_file.h"
 #include "resolver/prefix_table.h"
 #include "resolver/system_files.h"
 
@@ -33,7 +34,7 @@ class nat64 {
 
   bool off() const { return off_; }
 
-  // Those in force. Context: one stat() where routers are believed.
+  // Those in force. Context: two stat() calls where routers are believed.
   prefix_list prefixes(time_point now);
 
   // Whether asking the DNS could bring one: nothing better is known, and no answer is remembered.
@@ -48,7 +49,9 @@ class nat64 {
   // The query under way, or nullptr.
   lookup* query() { return query_.get(); }
 
-  // Nobody waits for this query a second time: its sockets leave the program's way.
+  // The query goes on beside the program: its sockets leave the program's way.
+  void let_go(time_point now);
+  // The same, and nobody waits for it a second time.
   void stop_waiting(time_point now);
   bool is_waited_for() const { return waited_for_; }
 
@@ -64,6 +67,7 @@ class nat64 {
 
   bool off_ = false;
   prefix_list configured_;
+  pref64_file advertised_;
   prefix_table table_;
   std::unique_ptr<lookup> query_;
   bool waited_for_ = true;

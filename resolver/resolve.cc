@@ -26,11 +26,12 @@ wish read_hints(const addrinfo* hints) {
 }
 
 // Flags whose effect on the answer is glibc's business.
-bool flags_are_plain(const wish& w) {
+bool flags_are_plain(const wish& w, const resolve_options& options) {
   if ((w.flags & (AI_ALL | AI_CANONIDN)) != 0) return false;
   if ((w.flags & AI_ADDRCONFIG) != 0 && w.af != AF_UNSPEC) {
     const configured_families configured = families_configured();
-    if (!(w.af == AF_INET ? configured.ipv4 : configured.ipv6)) return false;
+    const bool ipv4 = configured.ipv4 || options.nat64;
+    if (!(w.af == AF_INET ? ipv4 : configured.ipv6)) return false;
   }
   return w.af != AF_INET6 || (w.flags & AI_V4MAPPED) == 0;
 }
@@ -141,7 +142,7 @@ resolution::settings settings_for(const wish& w, const name_plan& plan,
     const configured_families configured = families_configured();
     // Neither configured: glibc asks for both.
     if (configured.ipv4 != configured.ipv6) {
-      s.ipv4 = configured.ipv4;
+      s.ipv4 = configured.ipv4 || options.nat64;  // V6ONLY-4
       s.ipv6 = configured.ipv6;
     }
   }
@@ -178,7 +179,7 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
     const resolve_options& options, time_point now) {
   const wish w = read_hints(question.hints);
   trace_lookup(id, question);
-  if (!flags_are_plain(w)) return decline(id, question.node, "flags");
+  if (!flags_are_plain(w, options)) return decline(id, question.node, "flags");
   auto planned = plan_name(question.node, files);
   if (const auto* reason = std::get_if<decline_reason>(&planned)) {
     return decline(id, question.node, to_text(*reason));

@@ -17,6 +17,7 @@ struct resolve_options {
   duration resolution_delay = milliseconds(50);
   bool complete =
       false;  // wait for every answer: the process compares addresses instead of connecting
+  bool nat64 = false;  // IPv4 addresses are of use without IPv4: a NAT64's prefix is known
 };
 
 // Only glibc itself knows what it would answer.

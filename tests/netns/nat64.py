@@ -14,6 +14,7 @@ import time
 import topology
 from topology import LabError
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PREFIX = "2001:db8:64::/96"
 ROUTER = "2001:db8:1::1"
 NAMESERVERS = (ROUTER,)
@@ -99,6 +100,46 @@ def start_resolver(network, dns64=PREFIX, local_data=""):
     raise LabError("unbound does not answer")
 
 
-def forget_ipv4():
-    """The `ip` commands that leave the client without IPv4."""
-    return (f"addr del {topology.OWN_V4}/24 dev c0",)
+# -- router advertisements --
+
+LISTENER = ROOT / "build/happy-pref64"
+FOLDER = pathlib.Path("/run/happy-pref64")
+
+
+def advertise(*options, interface="r0"):
+    """One advertisement of the router: "PREFIX=LIFETIME" for each prefix."""
+    until = time.monotonic() + _READY_SECONDS  # its link-local address is there when both ends are up
+    while "fe80" not in subprocess.run(["ip", "-n", "r", "-6", "addr", "show", "dev", interface, "scope", "link"],
+                                       capture_output=True, text=True, check=True).stdout:
+        if time.monotonic() > until:
+            raise LabError(f"{interface} has no link-local address")
+        time.sleep(0.005)
+    topology.call("ip", "netns", "exec", "r", sys.executable, pathlib.Path(__file__).with_name("advertise.py"),
+                  interface, *options)
+
+
+def start_listener(network):
+    """happy-pref64 in the client; listens when this returns."""
+    FOLDER.parent.chmod(0o755)  # as a system's own /run: what everybody can write to is not believed
+    FOLDER.mkdir(mode=0o755, exist_ok=True)
+    before = set(FOLDER.iterdir())
+    with open(network.folder / "daemons.stderr", "ab") as errors:
+        process = subprocess.Popen(["ip", "netns", "exec", "c", LISTENER], stdin=subprocess.DEVNULL, stdout=errors,
+                                   stderr=errors)
+    if not before:
+        wait_for(lambda: any(FOLDER.iterdir()), "happy-pref64 writes no file")
+    return process
+
+
+def stored():
+    """The text of the client's file."""
+    return "".join(path.read_text(encoding="ascii") for path in FOLDER.iterdir() if not path.name.endswith(".new"))
+
+
+def wait_for(condition, complaint):
+    """Returns when the condition holds; LabError if that takes too long."""
+    until = time.monotonic() + _READY_SECONDS
+    while not condition():
+        if time.monotonic() > until:
+            raise LabError(complaint)
+        time.sleep(0.01)

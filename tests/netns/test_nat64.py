@@ -1,6 +1,6 @@
 """IPv4 by way of a NAT64, on networks that have only IPv6."""
 
-import json
+import os
 
 import nat64
 import topology
@@ -95,3 +95,177 @@ def nat64_dual_stack_asks_nothing(network):
     check_equal(run.status, 1, "status")
     network.sync()
     check_equal(network.find("query", name="ipv4only.arpa"), [], "queries for the prefix")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_advertised(network):
+    """V6ONLY-3: what routers advertise is heard by happy-pref64 and used; a withdrawal counts at once."""
+    host = translated_network(network)
+    nat64.start_listener(network)
+    nat64.advertise(f"{nat64.PREFIX}=1800")
+    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True)
+    check_equal(run.status, 0, "status")
+    check_reached(network, host, run)
+    network.sync()
+    check_equal(network.find("query", name="ipv4only.arpa"), [], "queries for the prefix")
+    nat64.advertise(f"{nat64.PREFIX}=0")
+    nat64.wait_for(lambda: nat64.PREFIX not in nat64.stored(), "the withdrawal was not heard")
+    run = network.run(["nc", "-z", host.ipv4[0], "80"], happy=True)
+    check_equal(run.status, 1, "status after the withdrawal")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_listener_restarted(network):
+    """happy-pref64 goes on from its file; a lifetime that has passed meanwhile is over."""
+    translated_network(network)
+    listener = nat64.start_listener(network)
+    nat64.advertise(f"{nat64.PREFIX}=1800", "2001:db8:65::/96=8")
+    nat64.wait_for(lambda: "2001:db8:65::/96" in nat64.stored(), "the advertisement was not heard")
+    listener.kill()
+    listener.wait()
+    nat64.start_listener(network)
+    check(nat64.PREFIX in nat64.stored(), f"the prefix is lost: {nat64.stored()}")
+    nat64.wait_for(lambda: "2001:db8:65::/96" not in nat64.stored(), "the short lifetime does not end")
+    check(nat64.PREFIX in nat64.stored(), "the other prefix went with it")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_file_not_believed(network):
+    """A state file that anybody could have written, that is cut off or another network's: no prefix, no crash."""
+    host = translated_network(network)
+    network.set_record("ipv4only.arpa", "AAAA", action="nxdomain")
+    nat64.start_listener(network).kill()
+    nat64.advertise(f"{nat64.PREFIX}=1800")
+    path = next(path for path in nat64.FOLDER.iterdir() if not path.name.endswith(".new"))
+    good = (f"happy-pref64 1 network {path.name}\nprefix {nat64.PREFIX} interface 2 router fe80::1 "
+            "expires 999999999\nend\n")
+
+    def status(text=good, mode=0o644, owner=0, folder_mode=0o755):
+        path.write_text(text, encoding="ascii")
+        path.chmod(mode)
+        os.chown(path, owner, owner)
+        nat64.FOLDER.chmod(folder_mode)
+        return network.run(["nc", "-z", host.ipv4[0], "80"], happy=True).status
+
+    check_equal(status(), 0, "status with a good file")
+    check_equal(status(mode=0o666), 1, "status with a file writable by all")
+    check_equal(status(owner=1), 1, "status with somebody else's file")
+    check_equal(status(folder_mode=0o777), 1, "status with a folder writable by all")
+    check_equal(status(text=good[:-5]), 1, "status with a file cut off")
+    check_equal(status(text="\x7f" * 5000), 1, "status with rubbish")
+    check_equal(status(text=""), 1, "status with an empty file")
+    check_equal(status(text=good.replace(path.name, "1")), 1, "status with another network's file")
+    check_equal(status(text=good.replace("999999999", "1")), 1, "status with a lifetime that is over")
+    check_equal(status(), 0, "status with a good file again")
+    path.unlink()
+    path.symlink_to("/run/lab/home/stolen")
+    check_equal(network.run(["nc", "-z", host.ipv4[0], "80"], happy=True).status, 1, "status with a symbolic link")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_family_lie(network):
+    """A program that has room for an IPv4 address alone sees AF_INET everywhere, in copies and children too."""
+    host = translated_network(network)
+    for blocking in ("blocking", "non-blocking"):
+        run = network.run(victim("believes", host.ipv4[0], 80, blocking), happy=True, environment=CONFIGURED)
+        check_equal(run.status, 0, f"status, {blocking}: {run.output!r}")
+        seen = report(run)
+        for who in ("socket", "copy", "child"):
+            check_equal(seen[who], f"peer 2 16 {host.ipv4[0]}:80 own 2 16 192.0.0.1 domain 2 tos 16", f"{who}, {blocking}")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_mapped(network):
+    """An AF_INET6 socket that names ::ffff:a.b.c.d, as a JVM's, goes on seeing mapped addresses."""
+    host = translated_network(network)
+    script = f"""
+import socket
+s = socket.socket(socket.AF_INET6)
+s.connect(("::ffff:{host.ipv4[0]}", 80))
+print(s.getpeername()[0], s.getsockname()[0], s.getsockopt(socket.SOL_SOCKET, 39))
+s.close()
+"""
+    run = network.run(["python3", "-c", script], happy=True, environment=CONFIGURED)
+    check_equal(run.output.strip(), f"::ffff:{host.ipv4[0]} ::ffff:192.0.0.1 10", "what the program sees")
+    check_reached(network, host, run)
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_errors(network):
+    """A refusal is told as one, blocking and not, and the socket can be connected again, as an IPv4 one can."""
+    host = translated_network(network)
+    script = f"""
+import errno, select, socket
+def name(error):
+    return errno.errorcode.get(error, "0")
+for blocking in (True, False):
+    s = socket.socket()
+    s.setblocking(blocking)
+    results = []
+    for port in (81, 80):
+        error = s.connect_ex(("{host.ipv4[0]}", port))
+        if error == errno.EINPROGRESS:
+            select.select([], [s], [], 5)
+            error = s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        results.append(name(error))
+    again = name(s.connect_ex(("{host.ipv4[0]}", 80)))
+    print(blocking, *results, again, s.getpeername())
+"""
+    run = network.run(["python3", "-c", script], happy=True, environment=CONFIGURED)
+    check_equal(run.output.splitlines(),
+                [f"{blocking} ECONNREFUSED 0 EISCONN ('{host.ipv4[0]}', 80)" for blocking in (True, False)], "results")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_never_synthesised(network):
+    """C42, C43: what belongs to the host or the link, or is not global behind 64:ff9b::/96, is left to the kernel."""
+    nat64.start_translator(network, "64:ff9b::/96")
+    script = """
+import socket, sys
+for text in sys.argv[1:]:
+    s = socket.socket()
+    s.settimeout(3)
+    try:
+        print(text, s.connect_ex((text, 80)))
+    except OSError as e:
+        print(text, e)
+"""
+    addresses = ["10.1.2.3", "192.168.1.1", "198.51.100.10", "169.254.1.1", "255.255.255.255", "127.0.0.1", "0.0.0.0"]
+    bare = network.run(["python3", "-c", script, *addresses])
+    happy = network.run(["python3", "-c", script, *addresses], happy=True,
+                        environment={"HAPPY_PREF64": "64:ff9b::/96"})
+    check_equal(happy.output, bare.output, "the kernel's results")
+    network.sync()
+    sent = [syn["address"] for syn in network.find("syn")]
+    check_equal([address for address in sent if address.startswith("64:ff9b")], [], "SYNs to the translator")
+    reached = network.run(["python3", "-c", script, "45.10.0.10"], happy=True,
+                          environment={"HAPPY_PREF64": "64:ff9b::/96"})
+    check_equal(reached.output, "45.10.0.10 0\n", "a global address")
+
+
+@case(nameservers=V6_NAMESERVER)
+def nat64_split_routes(network):
+    """NAT64-2: a VPN with a route for some of IPv4: that goes natively, the rest by NAT64."""
+    host = translated_network(network)
+    other = network.host("inside", addresses=["198.51.100.20"])
+    topology.call("ip", "-n", "c", "route", "del", "default", "via", "192.0.2.1")
+    topology.call("ip", "-n", "c", "route", "add", f"{other.ipv4[0]}/32", "via", "192.0.2.1")
+    for destination in (host, other):
+        run = network.run(["nc", "-N", destination.ipv4[0], "80"], happy=True, environment=CONFIGURED)
+        check_equal(run.status, 0, "status")
+        check_reached(network, destination, run)
+    peers = {accept["address"]: accept["peer"] for accept in network.find("accept")}
+    check(peers[host.ipv4[0]].startswith("192.168.255."), f"not by NAT64: {peers}")
+    check_equal(peers[other.ipv4[0]], topology.OWN_V4, "source of the routed one")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_two_prefixes(network):
+    """V6ONLY-6: several prefixes give several endpoints: one that leads nowhere costs an attempt's delay."""
+    host = translated_network(network)
+    dead = "2001:db8:2:d::/96"
+    for command in (["nc", "-N", host.ipv4[0], "80"], ["wget", "-q", "-O-", f"http://{host.ipv4[0]}/"]):
+        run = network.run(command, happy=True, environment={"HAPPY_PREF64": f"{dead},{nat64.PREFIX}"})
+        check_equal(run.status, 0, f"status of {command[0]}")
+        check_reached(network, host, run)

@@ -1,0 +1,163 @@
+#include "resolver/pref64_file.h"
+
+#include <fcntl.h>
+
+#include <charconv>
+#include <ctime>
+
+#include "shim/base/unique_fd.h"
+
+namespace happy {
+namespace {
+
+constexpr std::string_view heading = "happy-pref64 1 network ";
+
+// A line has less than 150 characters, and the table so many.
+constexpr std::size_t max_size = max_advertised * 150 + 100;
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return {};
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return line;
+}
+
+// What stands behind "KEY ", up to the next space; the line goes on behind it. Empty: it is not there.
+std::string_view take_field(std::string_view& line, std::string_view key) {
+  if (line.substr(0, key.size()) != key || line.size() <= key.size() || line[key.size()] != ' ')
+    return {};
+  line.remove_prefix(key.size() + 1);
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view value = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return value;
+}
+
+template <typename Number>
+bool read_number(std::string_view text, Number& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+bool read_router(std::string_view text, address& out) {
+  char chars[INET6_ADDRSTRLEN] = {};
+  if (text.empty() || text.size() >= sizeof chars) return false;
+  text.copy(chars, text.size());
+  in6_addr in6;
+  if (inet_pton(AF_INET6, chars, &in6) != 1) return false;
+  out = from_in6_addr(in6);
+  return true;
+}
+
+std::optional<stored_prefix> parse_line(std::string_view line) {
+  stored_prefix p;
+  const auto prefix = parse_prefix(take_field(line, "prefix"));
+  if (!prefix || !read_number(take_field(line, "interface"), p.who.interface) ||
+      !read_router(take_field(line, "router"), p.who.router) ||
+      !read_number(take_field(line, "expires"), p.expires_s) || !line.empty()) {
+    return std::nullopt;
+  }
+  p.prefix = *prefix;
+  return p;
+}
+
+bool is_closed(const struct stat& s) { return (s.st_mode & (S_IWGRP | S_IWOTH)) == 0; }
+
+std::int64_t boot_seconds() {
+  timespec t{};
+  real->clock_gettime(CLOCK_BOOTTIME, &t);
+  return t.tv_sec;
+}
+
+}  // namespace
+
+std::string format_prefixes(const std::vector<stored_prefix>& list, std::uint64_t network) {
+  std::string text = std::string(heading) + std::to_string(network) + "\n";
+  for (const stored_prefix& p : list) {
+    text += std::string("prefix ") + to_text(p.prefix).chars + " interface " +
+            std::to_string(p.who.interface) + " router " + to_text(p.who.router).chars +
+            " expires " + std::to_string(p.expires_s) + "\n";
+  }
+  return text + "end\n";
+}
+
+std::optional<std::vector<stored_prefix>> parse_prefixes(std::string_view text,
+                                                         std::uint64_t network) {
+  if (text.size() > max_size) return std::nullopt;
+  if (take_line(text) != std::string(heading) + std::to_string(network)) return std::nullopt;
+  std::vector<stored_prefix> list;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (line == "end" && text.empty()) return list;
+    const auto p = parse_line(line);
+    if (!p || list.size() == max_advertised) return std::nullopt;
+    list.push_back(*p);
+  }
+  return std::nullopt;
+}
+
+std::uint64_t current_network() {
+  struct stat s {};
+  return real->stat("/proc/self/ns/net", &s) == 0 ? s.st_ino : 0;
+}
+
+bool may_be_believed(const struct stat& parent, const struct stat& folder,
+                     const struct stat& file) {
+  if (!S_ISDIR(parent.st_mode) || parent.st_uid != 0 || !is_closed(parent)) return false;
+  if (!S_ISDIR(folder.st_mode) || !is_closed(folder)) return false;
+  const bool by_service = file.st_uid == 0 || file.st_uid == folder.st_uid;
+  return S_ISREG(file.st_mode) && is_closed(file) && by_service;
+}
+
+bool pref64_file::has_changed(const std::string& path) {
+  struct stat s {};
+  identity now;
+  if (real->stat(path.c_str(), &s) == 0) now = {s.st_ino, s.st_size, s.st_mtim};
+  if (now.inode == known_.inode && now.size == known_.size &&
+      now.modified.tv_sec == known_.modified.tv_sec &&
+      now.modified.tv_nsec == known_.modified.tv_nsec) {
+    return false;
+  }
+  known_ = now;
+  return true;
+}
+
+bool pref64_file::read(const std::string& path, std::string& text) const {
+  const std::string above = folder_.substr(0, folder_.rfind('/'));
+  struct stat parent {};
+  struct stat folder {};
+  struct stat file {};
+  constexpr int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const unique_fd folder_fd(real->open(folder_.c_str(), O_PATH | O_DIRECTORY | flags));
+  const unique_fd file_fd(real->open(path.c_str(), O_RDONLY | flags));
+  if (!folder_fd.valid() || !file_fd.valid() || real->stat(above.c_str(), &parent) != 0 ||
+      real->fstat(folder_fd.get(), &folder) != 0 || real->fstat(file_fd.get(), &file) != 0 ||
+      !may_be_believed(parent, folder, file)) {
+    return false;
+  }
+  text.resize(max_size + 1);
+  const ssize_t size = real->read(file_fd.get(), text.data(), text.size());
+  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return size > 0;
+}
+
+void pref64_file::refresh(prefix_table& table, time_point now) {
+  errno_saver keep;
+  const std::uint64_t network = current_network();
+  const std::string path = folder_ + "/" + std::to_string(network);
+  if (!has_changed(path) && network == network_) return;
+  network_ = network;
+  table.clear_advertised();
+  std::string text;
+  if (network == 0 || known_.size <= 0 || !read(path, text)) return;
+  const auto list = parse_prefixes(text, network);
+  if (!list) return;
+  const std::int64_t boot = boot_seconds();
+  for (const stored_prefix& p : *list) {
+    if (p.expires_s > boot)
+      table.advertise(p.who, p.prefix, std::chrono::seconds(p.expires_s - boot), now);
+  }
+}
+
+}  // namespace happy

@@ -1,0 +1,64 @@
+// The file in which happy-pref64 keeps what routers have advertised: the kernel forgets it, and a program
+// that begins later would not hear of it until the routers speak again.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "resolver/prefix_table.h"
+
+namespace happy {
+
+inline constexpr char pref64_folder[] = "/run/happy-pref64";
+
+struct stored_prefix {
+  advertiser who;
+  nat64_prefix prefix;
+  std::int64_t expires_s = 0;  // CLOCK_BOOTTIME: lifetimes pass while the machine sleeps
+
+  friend bool operator==(const stored_prefix&, const stored_prefix&) = default;
+};
+
+// Text, a line for each: "prefix 2001:db8:64::/96 interface 2 router fe80::1 expires 86400". `network` is
+// the inode of the network namespace, whose decimal form is also the file's name.
+std::string format_prefixes(const std::vector<stored_prefix>& list, std::uint64_t network);
+
+// nullopt: not the whole of such a text, or about another network.
+std::optional<std::vector<stored_prefix>> parse_prefixes(std::string_view text,
+                                                         std::uint64_t network);
+
+// The inode of this process's network namespace; 0 if /proc does not say.
+std::uint64_t current_network();
+
+// Whether what stands in `folder` can only come from root or from the service that root gave it to.
+bool may_be_believed(const struct stat& parent, const struct stat& folder, const struct stat& file);
+
+// Keeps a table as the file has it. Anything odd about the file means that there is none.
+class pref64_file {
+ public:
+  explicit pref64_file(std::string folder = pref64_folder) : folder_(std::move(folder)) {}
+
+  // Context:  two stat() calls where nothing has changed; does not wait.
+  void refresh(prefix_table& table, time_point now);
+
+ private:
+  struct identity {
+    ino_t inode = 0;
+    off_t size = -1;
+    timespec modified{};
+  };
+
+  bool has_changed(const std::string& path);
+  bool read(const std::string& path, std::string& text) const;
+
+  std::string folder_;
+  std::uint64_t network_ = 0;
+  identity known_;
+};
+
+}  // namespace happy
