@@ -105,6 +105,12 @@ std::optional<address> nat64::ipv4_behind(const address& a, time_point now) {
   return std::nullopt;
 }
 
+void nat64::drop_query() {
+  if (query_ == nullptr) return;
+  query_->drop();
+  [[maybe_unused]] const lookup* left = query_.release();
+}
+
 void nat64::forget() {
   table_.clear();
   query_.reset();

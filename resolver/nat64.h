@@ -60,7 +60,8 @@ class nat64 {
 
   // Everything found out is about another network.
   void forget();
-  void drop_query() { query_.reset(); }
+  // Closes the query's sockets and frees nothing: fork() may have come in a signal handler.
+  void drop_query();
 
  private:
   void conclude(time_point now);
