@@ -114,6 +114,7 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
     // NAT64-2: decided for each destination, by whether the kernel has a route to it.
     const bool no_way = known.destination.family == family::ipv4 && !known.has_source;
     if (no_way) {
+      c.translator.turn(now);  // the answer to a query for the prefix may have come
       for (const address& a : synthesised(c.translator.prefixes(now), known.destination))
         add_once(c.sorted, {a, port});
     }

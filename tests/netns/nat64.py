@@ -73,7 +73,35 @@ def start_translator(network, prefix=PREFIX):
     for command in ("link set nat64 up", f"route add {POOL} dev nat64", f"-6 route add {prefix} dev nat64",
                     "-6 route add 2001:db8:ff64::1 dev nat64"):
         topology.call("ip", "-n", "r", *command.split())
-    _in_router(network, "tayga", "-c", config, "-d")
+    return _in_router(network, "tayga", "-c", config, "-d")
+
+
+def stop_translator(process):
+    """Ends it, so that another can begin."""
+    process.kill()
+    process.wait()
+    topology.call("ip", "-n", "r", "link", "del", "nat64")
+    topology.call("ip", "-n", "r", "-6", "route", "flush", "2001:db8:ff64::1")
+
+
+def start_clat(network):
+    """A 464XLAT in the client (RFC 6877): an IPv4 default route whose packets leave as IPv6."""
+    folder = pathlib.Path("/run/lab/clat")
+    folder.mkdir(exist_ok=True)
+    config = folder / "tayga.conf"
+    config.write_text(
+        f"tun-device clat\nipv4-addr 192.0.0.2\nipv6-addr 2001:db8:1::46:2\nprefix {PREFIX}\n"
+        f"map 192.0.0.1 2001:db8:1::46:1\ndata-dir {folder}\n", encoding="ascii")
+    topology.call("ip", "netns", "exec", "c", "tayga", "-c", config, "--mktun")
+    for command in ("link set clat up", "addr add 192.0.0.1/32 dev clat", "route add default dev clat mtu 1400",
+                    "-6 route add 2001:db8:1::46:1 dev clat", "-6 route add 2001:db8:1::46:2 dev clat"):
+        topology.call("ip", "-n", "c", *command.split())
+    for namespace, path, value in (("c", "ipv6/conf/all/forwarding", 1), ("c", "ipv4/ip_forward", 1)):
+        topology.call("ip", "netns", "exec", namespace, "sh", "-c", f"echo {value} > /proc/sys/net/{path}")
+    topology.call("ip", "-n", "r", "-6", "route", "add", "2001:db8:1::46:0/112", "via", "2001:db8:1::2")
+    with open(network.folder / "daemons.stderr", "ab") as errors:
+        subprocess.Popen(["ip", "netns", "exec", "c", "tayga", "-c", config, "-d"], stdin=subprocess.DEVNULL,
+                         stdout=errors, stderr=errors)
 
 
 def start_resolver(network, dns64=PREFIX, local_data=""):

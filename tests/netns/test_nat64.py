@@ -2,6 +2,7 @@
 
 import os
 
+import lab
 import nat64
 import topology
 from cases import case, check, check_between, check_equal, report, victim
@@ -271,3 +272,108 @@ def nat64_two_prefixes(network):
         run = network.run(command, happy=True, environment={"HAPPY_PREF64": f"{dead},{nat64.PREFIX}"})
         check_equal(run.status, 0, f"status of {command[0]}")
         check_reached(network, host, run)
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_lengths(network):
+    """V6ONLY-6: every prefix length that tayga translates, which is all of RFC 6052."""
+    for prefix in ("2001:db8:122:344::/64", "2001:db8:122:300::/56", "2001:db8:122::/48"):
+        host = network.host(f"l{prefix[-2:]}", addresses=[f"198.51.100.{prefix[-2:]}"])
+        translator = nat64.start_translator(network, prefix)
+        run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True, environment={"HAPPY_PREF64": prefix})
+        check_equal(run.status, 0, f"status with {prefix}")
+        check_reached(network, host, run)
+        nat64.stop_translator(translator)
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_host_has_clat(network):
+    """V6ONLY-1: with a 464XLAT in the client nothing is synthesised, and nothing asked: its IPv4 is left alone."""
+    host = translated_network(network)
+    nat64.start_clat(network)
+    run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True)
+    check_equal(run.status, 0, "status")
+    check_reached(network, host, run)
+    network.sync()
+    check_equal(network.find("query", name="ipv4only.arpa"), [], "queries for the prefix")
+    check("synthesis" not in trace_of(network), "something was synthesised")
+
+
+def trace_of(network):
+    """What all traced programs of the case have written."""
+    return "".join(path.read_text(encoding="utf-8") for path in network.folder.glob("*.trace"))
+
+
+@case("no-ipv4", nameservers=nat64.NAMESERVERS)
+def case_37_gethostbyname(network):
+    """C37: gethostbyname() and an AF_INET socket: a name with AAAA and A, and one with A alone."""
+    nat64.start_translator(network)
+    nat64.start_resolver(network)
+    script = """
+import ctypes, socket, sys
+class Hostent(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("aliases", ctypes.c_void_p), ("type", ctypes.c_int),
+                ("length", ctypes.c_int), ("list", ctypes.POINTER(ctypes.POINTER(ctypes.c_ubyte * 4)))]
+libc = ctypes.CDLL(None)
+libc.gethostbyname.restype = ctypes.POINTER(Hostent)
+found = libc.gethostbyname(sys.argv[1].encode()).contents
+address = ".".join(map(str, found.list[0].contents))
+s = socket.socket(socket.AF_INET)
+s.connect((address, 80))
+print(found.type, address, s.getpeername()[0])
+"""
+    for host in (network.host("dual"), network.host("four", addresses=["198.51.100.10"])):
+        run = network.run(["python3", "-c", script, host.name], happy=True)
+        check_equal(run.output.strip(), f"2 {host.ipv4[0]} {host.ipv4[0]}", "what the program sees")
+
+
+@case("no-ipv4", nameservers=nat64.NAMESERVERS)
+def case_38_broken_aaaa(network):
+    """C38: a dead AAAA that the DNS64 passes on: the A record, asked for as well, leads there by NAT64."""
+    nat64.start_translator(network)
+    nat64.start_resolver(network)
+    host = network.host("broken", addresses=["2001:db8:2:d::11", "198.51.100.10"])
+    for command in (["curl", "-s", f"http://{host.name}/"], ["wget", "-q", "-O-", f"http://{host.name}/"],
+                    ["nc", "-N", host.name, "80"]):
+        run = network.run(command, happy=True)
+        check_equal(run.status, 0, f"status of {command[0]}")
+        check_reached(network, host, run, 0.9)
+    network.sync()
+    check_equal(len(network.find("query", name=host.name, type="A")), 1, "A queries: the resolver keeps the answer")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def case_46_advertised_before_dns(network):
+    """C46 (a): the nameserver is silent about ipv4only.arpa, a router tells the prefix: nobody waits for DNS."""
+    host = translated_network(network)
+    network.set_record("ipv4only.arpa", "AAAA", action="drop")
+    nat64.start_listener(network)
+    nat64.advertise(f"{nat64.PREFIX}=1800")
+    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    for _ in range(3):
+        run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True)
+        check_reached(network, host, run, 0.5)
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def case_48_ftp_pasv(network):
+    """C48: a server that knows PASV alone hands out an IPv4 address; the data connection goes there by NAT64."""
+    nat64.start_translator(network)
+    host = network.host("ftp", addresses=["198.51.100.10"])
+    topology.call("ip", "-n", "s", "addr", "add", f"{host.ipv4[0]}/32", "dev", "lo")
+    network.start_daemon("s", lab.PYTHON, "-IS", lab.HERE / "ftp_server.py", host.ipv4[0])
+    network.wait_ready()
+    script = f"""
+import ftplib
+ftp = ftplib.FTP("{host.ipv4[0]}", timeout=3)
+ftp.login()
+ftp.trust_server_pasv_ipv4_address = True
+print(ftp.af, *ftp.nlst())
+"""
+    run = network.run(["python3", "-c", script], happy=True, environment=CONFIGURED)
+    check_equal(run.output.strip(), "2 file", "listing by ftplib")
+    run = network.run(["curl", "-s", "-l", f"ftp://{host.ipv4[0]}/"], happy=True, environment=CONFIGURED)
+    check_equal((run.status, run.output.strip()), (0, "file"), "listing by curl")
+    run = network.run(["ftp", "-n", host.ipv4[0]], happy=True, environment=CONFIGURED,
+                      stdin=b"user anonymous x\nnlist\nquit\n")
+    check("file" in run.output, f"listing by ftp: {run.output!r}")

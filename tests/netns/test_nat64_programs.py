@@ -1,0 +1,90 @@
+"""Today's programs, unmodified, on a network that has only IPv6: each reaches an IPv4-only server by name and by literal,
+whatever way the network tells its prefix."""
+
+import contextlib
+
+import matrix
+import nat64
+import topology
+from cases import HEAVY, case, check
+from topology import LabError
+
+V6_NAMESERVER = topology.NAMESERVERS[1:]
+# Seconds from a program's start to the server's accept(); measured on an idle machine: 0.05 to 0.3, java 0.4.
+WITHIN_S, RUNTIMES_S = 1.5, 3
+RUNTIMES = ("java", "node", "ruby-nethttp", "perl-LWP")
+# A resolver of its own that asks for AAAA alone where no interface has an IPv4 address.
+NEEDS_DNS64 = ("aria2c",)
+CUT_OFF_S = 6
+
+
+def reached_after(network, words, stdin, target, address, environment):
+    """Seconds from a program's start to its connection, None without one, and what it printed."""
+    # A program that puts the name into a file name of its own gets one without slashes and colons.
+    program = network.start([word.replace("{}", target) for word in words], happy=True, stdin=stdin, trace=True,
+                            environment=environment)
+
+    def found():
+        return [a for a in network.find("accept", address=address) if a["time_ms"] >= program.started_ms]
+
+    with contextlib.suppress(LabError):
+        network.wait_for(lambda: found() or program.ended_within(0), CUT_OFF_S)
+    with contextlib.suppress(LabError):
+        network.wait_for(found, 0.3)
+    run = program.wait(0 if found() else CUT_OFF_S)
+    accepts = found()
+    return ((accepts[0]["time_ms"] - program.started_ms) / 1000 if accepts else None), run.output
+
+
+def run_all(network, environment=None, dns64=False):
+    """Every program by name and by literal; says which did not get there in time."""
+    matrix.compile_java()
+    wrong, table = [], []
+    for number, (name, (words, stdin, _)) in enumerate(matrix.PROGRAMS.items(), 1):
+        host = network.host(name.lower().replace("_", "-"), addresses=[f"198.51.100.{number + (number > 52)}"])
+        times = []
+        by_name = [host.name] if dns64 or name not in NEEDS_DNS64 else []
+        for target in (*by_name, host.ipv4[0]):
+            seconds, output = reached_after(network, words, stdin, target, host.ipv4[0], environment)
+            times.append("never" if seconds is None else f"{seconds:.2f}")
+            if seconds is None or seconds > (RUNTIMES_S if name in RUNTIMES else WITHIN_S):
+                wrong.append(f"{name} {target} {times[-1]} ({output.strip()[-80:]!r})")
+        table.append(f"{name:16} {times[0] if by_name else '-':>6} {times[-1]:>6}")
+    (network.folder / "times").write_text("\n".join(table) + "\n", encoding="utf-8")
+    check(not wrong, "\n".join(wrong))
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER, seconds=240, load=HEAVY)
+def nat64_programs_configured(network):
+    """Prefix by configuration, no DNS64."""
+    nat64.start_translator(network)
+    run_all(network, {"HAPPY_PREF64": nat64.PREFIX})
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER, seconds=240, load=HEAVY)
+def nat64_programs_advertised(network):
+    """Prefix by router advertisement, no DNS64."""
+    nat64.start_translator(network)
+    nat64.start_listener(network)
+    nat64.advertise(f"{nat64.PREFIX}=1800")
+    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    run_all(network)
+
+
+@case("no-ipv4", nameservers=nat64.NAMESERVERS, seconds=240, load=HEAVY)
+def nat64_programs_discovered(network):
+    """Prefix by DNS alone, DNS64."""
+    nat64.start_translator(network)
+    nat64.start_resolver(network)
+    run_all(network, dns64=True)
+
+
+@case("no-ipv4", nameservers=nat64.NAMESERVERS, seconds=240, load=HEAVY)
+def nat64_programs_both(network):
+    """Prefix by router advertisement and by DNS, DNS64."""
+    nat64.start_translator(network)
+    nat64.start_resolver(network)
+    nat64.start_listener(network)
+    nat64.advertise(f"{nat64.PREFIX}=1800")
+    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    run_all(network, dns64=True)
