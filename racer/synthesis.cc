@@ -200,6 +200,7 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call) {
   core_guard guard(c);
   const time_point now = clock_now();
   if (c.translator.off()) return HAPPY_LOOKUP_DECLINED;
+  c.translator.note_network(network_fingerprint());
   prefix_list prefixes = c.translator.prefixes(now);
   if (prefixes.empty()) {
     if (discover(c, call, now) == HAPPY_LOOKUP_POLL) return HAPPY_LOOKUP_POLL;
@@ -220,6 +221,7 @@ bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes,
 
 bool expect_nat64(core& c, time_point now) {
   if (c.translator.off() || !is_ipv6_only()) return false;
+  c.translator.note_network(network_fingerprint());
   c.translator.turn(now);
   if (!c.translator.prefixes(now).empty()) return true;
   if (c.translator.may_discover(now)) {

@@ -82,7 +82,8 @@ bool is_ipv6_only() {
   const std::int64_t age = now - (known & ~yes);
   if (known != 0 && age >= 0 && age < preference_lifetime.count()) return (known & yes) != 0;
   source_probe probe;
-  const bool only = !reaches(probe, far_ipv4) && reaches(probe, far_ipv6);
+  std::uint64_t ignored = 0;
+  const bool only = !reaches(probe, far_ipv4, ignored) && reaches(probe, far_ipv6, ignored);
   kept.store(now | (only ? yes : 0), std::memory_order_relaxed);
   return only;
 }

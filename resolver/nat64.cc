@@ -113,7 +113,13 @@ void nat64::drop_query() {
 
 void nat64::forget() {
   table_.clear();
+  advertised_ = pref64_file();
   query_.reset();
+}
+
+void nat64::note_network(std::uint64_t fingerprint) {
+  if (network_ != 0 && network_ != fingerprint) forget();
+  network_ = fingerprint;
 }
 
 }  // namespace happy

@@ -60,6 +60,8 @@ class nat64 {
 
   // Everything found out is about another network.
   void forget();
+  // Which network this is (connectivity.h): forgets what was found out on another one.
+  void note_network(std::uint64_t fingerprint);
   // Closes the query's sockets and frees nothing: fork() may have come in a signal handler.
   void drop_query();
 
@@ -72,6 +74,7 @@ class nat64 {
   prefix_table table_;
   std::unique_ptr<lookup> query_;
   bool waited_for_ = true;
+  std::uint64_t network_ = 0;
 };
 
 }  // namespace happy

@@ -1,5 +1,6 @@
 // The hooks of what tells a socket's addresses, family and IPv4 options: a translated socket
-// (translated.h) goes on being what the program made. For all others they are one branch.
+// (translated.h) goes on being what the program made, even when libhappy does nothing else any more. For
+// all others they are one branch.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -7,10 +8,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "shim/abi.h"
 #include "shim/base/endpoint.h"
 #include "shim/base/guards.h"
 #include "shim/late_function.h"
-#include "shim/process.h"
 #include "shim/translated.h"
 
 namespace happy {
@@ -57,7 +58,7 @@ int name_of(int fd, sockaddr* to, socklen_t* length, name_function ask, bool pee
   const socklen_t room = length != nullptr && any_translated() ? *length : 0;
   const int result = ask(fd, to, length);
   translated_socket s;
-  if (result != 0 || !hooks_live() || !is_translated(fd, s)) return result;
+  if (result != 0 || !is_translated(fd, s)) return result;
   errno_saver keep;
   socket_address whole;
   whole.length = sizeof whole.storage;
@@ -72,7 +73,7 @@ int name_of(int fd, sockaddr* to, socklen_t* length, name_function ask, bool pee
 
 bool believes_in_ipv4(int fd) {
   translated_socket s;
-  return hooks_live() && is_translated(fd, s) && (s.flags & HAPPY_TRANSLATED_MAPPED) == 0;
+  return is_translated(fd, s) && (s.flags & HAPPY_TRANSLATED_MAPPED) == 0;
 }
 
 // The IPv4 options that mean something to the packets of an IPv6 socket, which takes the others, too.

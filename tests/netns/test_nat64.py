@@ -41,6 +41,7 @@ def nat64_literal_bare(network):
     check_equal(network.accepts(host), [], "connections")
 
 
+# spec: V6ONLY-2
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_literal_configured(network):
     """V6ONLY-2: blocking and non-blocking programs reach a literal by the configured prefix."""
@@ -52,6 +53,7 @@ def nat64_literal_configured(network):
         check_reached(network, host, run)
 
 
+# spec: V6ONLY-5
 @case("no-ipv4", nameservers=nat64.NAMESERVERS)
 def nat64_literal_discovered(network):
     """V6ONLY-5: without configuration and advertisements the prefix is found by DNS, asked once."""
@@ -63,6 +65,7 @@ def nat64_literal_discovered(network):
         check_reached(network, host, run)
 
 
+# spec: V6ONLY-5
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_no_prefix(network):
     """C46: a network without NAT64: the kernel's own answer, soon the first time and at once afterwards."""
@@ -86,6 +89,7 @@ for _ in range(3):
             check_between(float(later[1]), 0, 0.05, f"seconds of a later one with {action}")
 
 
+# spec: V6ONLY-1
 @case()
 def nat64_dual_stack_asks_nothing(network):
     """V6ONLY-1: where there is IPv4, ipv4only.arpa is never asked for, not even after ENETUNREACH."""
@@ -98,6 +102,7 @@ def nat64_dual_stack_asks_nothing(network):
     check_equal(network.find("query", name="ipv4only.arpa"), [], "queries for the prefix")
 
 
+# spec: V6ONLY-3
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_advertised(network):
     """V6ONLY-3: what routers advertise is heard by happy-pref64 and used; a withdrawal counts at once."""
@@ -116,6 +121,7 @@ def nat64_advertised(network):
     check_equal(run.status, 1, "status after the withdrawal")
 
 
+# spec: V6ONLY-3
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_listener_restarted(network):
     """happy-pref64 goes on from its file; a lifetime that has passed meanwhile is over."""
@@ -220,6 +226,7 @@ for blocking in (True, False):
                 [f"{blocking} ECONNREFUSED 0 EISCONN ('{host.ipv4[0]}', 80)" for blocking in (True, False)], "results")
 
 
+# spec: V6ONLY-2 V6ONLY-6
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_never_synthesised(network):
     """C42, C43: what belongs to the host or the link, or is not global behind 64:ff9b::/96, is left to the kernel."""
@@ -247,6 +254,7 @@ for text in sys.argv[1:]:
     check_equal(reached.output, "45.10.0.10 0\n", "a global address")
 
 
+# spec: NAT64-2
 @case(nameservers=V6_NAMESERVER)
 def nat64_split_routes(network):
     """NAT64-2: a VPN with a route for some of IPv4: that goes natively, the rest by NAT64."""
@@ -263,6 +271,7 @@ def nat64_split_routes(network):
     check_equal(peers[other.ipv4[0]], topology.OWN_V4, "source of the routed one")
 
 
+# spec: V6ONLY-6
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_two_prefixes(network):
     """V6ONLY-6: several prefixes give several endpoints: one that leads nowhere costs an attempt's delay."""
@@ -274,6 +283,7 @@ def nat64_two_prefixes(network):
         check_reached(network, host, run)
 
 
+# spec: V6ONLY-6
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_lengths(network):
     """V6ONLY-6: every prefix length that tayga translates, which is all of RFC 6052."""
@@ -286,6 +296,7 @@ def nat64_lengths(network):
         nat64.stop_translator(translator)
 
 
+# spec: V6ONLY-1
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_host_has_clat(network):
     """V6ONLY-1: with a 464XLAT in the client nothing is synthesised, and nothing asked: its IPv4 is left alone."""
@@ -327,6 +338,7 @@ print(found.type, address, s.getpeername()[0])
         check_equal(run.output.strip(), f"2 {host.ipv4[0]} {host.ipv4[0]}", "what the program sees")
 
 
+# spec: V6ONLY-4 V6ONLY-7
 @case("no-ipv4", nameservers=nat64.NAMESERVERS)
 def case_38_broken_aaaa(network):
     """C38: a dead AAAA that the DNS64 passes on: the A record, asked for as well, leads there by NAT64."""
@@ -342,6 +354,7 @@ def case_38_broken_aaaa(network):
     check_equal(len(network.find("query", name=host.name, type="A")), 1, "A queries: the resolver keeps the answer")
 
 
+# spec: V6ONLY-3
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def case_46_advertised_before_dns(network):
     """C46 (a): the nameserver is silent about ipv4only.arpa, a router tells the prefix: nobody waits for DNS."""

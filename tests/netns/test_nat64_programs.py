@@ -61,6 +61,7 @@ def nat64_programs_configured(network):
     run_all(network, {"HAPPY_PREF64": nat64.PREFIX})
 
 
+# spec: V6ONLY-4 V6ONLY-9 QUERY-2
 @case("no-ipv4", nameservers=V6_NAMESERVER, seconds=240, load=HEAVY)
 def nat64_programs_advertised(network):
     """Prefix by router advertisement, no DNS64."""
@@ -71,6 +72,7 @@ def nat64_programs_advertised(network):
     run_all(network)
 
 
+# spec: V6ONLY-5 V6ONLY-7
 @case("no-ipv4", nameservers=nat64.NAMESERVERS, seconds=240, load=HEAVY)
 def nat64_programs_discovered(network):
     """Prefix by DNS alone, DNS64."""
