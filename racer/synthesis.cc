@@ -59,29 +59,25 @@ happy_lookup_step discover(core& c, happy_synthesis& call, time_point now) {
 
 using candidate_list = std::vector<candidate>;
 
-void append(candidate_list& list, const address& a, source_probe& probe) {
+void append(candidate_list& list, const address& a) {
   const bool known =
       std::any_of(list.begin(), list.end(), [&](const candidate& x) { return x.destination == a; });
-  if (known || list.size() == max_candidates) return;
-  candidate added{.destination = a};
-  probe.probe(added, 0);
-  list.push_back(added);
+  if (!known && list.size() < max_candidates) list.push_back({.destination = a});
 }
 
 // The named address first, then the others of its name: as the program would go on.
 candidate_list find_candidates(core& c, const address& ipv4, const prefix_list& prefixes,
                                time_point now) {
   candidate_list list;
-  source_probe probe;
-  for (const address& a : synthesised(prefixes, ipv4)) append(list, a, probe);
+  for (const address& a : synthesised(prefixes, ipv4)) append(list, a);
   known_destination known;
   if (list.empty() || !c.intents.find(ipv4, raw_gettid(), now, known)) return list;
   for (const candidate& other : known.candidates) {
     if (other.destination.family == family::ipv6) {
-      append(list, other.destination, probe);
+      append(list, other.destination);
       continue;
     }
-    for (const address& a : synthesised(prefixes, other.destination)) append(list, a, probe);
+    for (const address& a : synthesised(prefixes, other.destination)) append(list, a);
   }
   return list;
 }
@@ -89,6 +85,8 @@ candidate_list find_candidates(core& c, const address& ipv4, const prefix_list& 
 // So that connect_begin() finds them.
 void remember_candidates(core& c, candidate_list&& list, time_point now) {
   if (list.size() < 2) return;
+  source_probe probe;
+  for (candidate& known : list) probe.probe(known, 0);
   intent meant;
   meant.id = ++c.last_id;
   meant.thread = raw_gettid();
@@ -139,7 +137,6 @@ bool replace_socket(core& c, pending_race& r, std::uint16_t port, const address&
   if (!bind_port(fd, port)) return false;
   if (!copy_file_state(r.original.fd, family::ipv4, fd, family::ipv6)) return false;
   r.winner_socket = std::move(made.value());
-  if (!can_hand_over(r)) return false;
   c.host.note_translated(r.winner_socket.cookie(), in_network_order(ipv4), 0);
   return hand_over(r);
 }
