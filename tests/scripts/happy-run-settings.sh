@@ -51,6 +51,11 @@ verdict 'an empty value is none' '' "$(value_of HAPPY_RESOLUTION_DELAY_MS HAPPY_
 
 verdict 'one word' swap "$(value_of HAPPY_FORCE HAPPY_FORCE=swap)"
 verdict 'several words' fail:dup3,swap "$(value_of HAPPY_FORCE HAPPY_FORCE=fail:dup3,swap)"
+verdict 'prefixes' 2001:db8::/32,64:ff9b::/96 "$(value_of HAPPY_PREF64 HAPPY_PREF64=2001:db8::/32,64:ff9b::/96)"
+verdict 'no prefix' none "$(value_of HAPPY_PREF64 HAPPY_PREF64=none)"
+for bad in all 64:ff9b:: 64:ff9b::/95 none,64:ff9b::/96 192.0.2.0/96 '64:ff9b::/96 x'; do
+  complaint 2 "HAPPY_PREF64 is '$bad': it takes a list of prefixes" "HAPPY_PREF64=$bad" env HAPPY_PREF64="$bad" "$happy_run" true
+done
 for bad in swapp swa, ,swap swap,,swap 'swap fail:dup3' '*' fail; do
   complaint 2 "HAPPY_FORCE is '$bad': it takes a list of swap" "HAPPY_FORCE=$bad" env HAPPY_FORCE="$bad" "$happy_run" true
 done

@@ -107,7 +107,7 @@ mv "$work/library.so" "$library"
 # install_stub VARIABLES...: installs below $work/root without building.
 install_stub() {
   make --no-print-directory -s -o all -o build/libhappy.so -o build/libhappy-engine.so \
-    -o build/libhappy-netlink.so -f "$PWD/Makefile" \
+    -o build/libhappy-netlink.so -o build/happy-pref64 -f "$PWD/Makefile" \
     -C "$clone" DESTDIR="$work/root" "$@" install >/dev/null
 }
 installed_value() {

@@ -150,6 +150,25 @@ TEST_CASE("config: words", "[config]") {
   }
 }
 
+TEST_CASE("config: NAT64 prefixes", "[config][V6ONLY-6]") {
+  for (const char* good : {"none", "64:ff9b::/96", "2001:db8::/32,2001:db8:64::/96"}) {
+    INFO(good);
+    const std::string variable = std::string("HAPPY_PREF64=") + good;
+    const happy::environment e = read({variable.c_str()});
+    CHECK(e.refused == 0);
+    REQUIRE(e.pref64 != nullptr);
+    CHECK(std::string(e.pref64) == good);
+  }
+  for (const char* bad : {"all", "none,64:ff9b::/96", "64:ff9b::", "64:ff9b::/95", "64:ff9b::/961",
+                          "192.0.2.0/96", ",", "64:ff9b::/96,", "/96", "64:ff9b::/96 "}) {
+    INFO(bad);
+    const std::string variable = std::string("HAPPY_PREF64=") + bad;
+    const happy::environment e = read({variable.c_str()});
+    CHECK(e.refused == 1);
+    CHECK(e.pref64 == nullptr);
+  }
+}
+
 TEST_CASE("config: trace and disable", "[config]") {
   const happy::environment e = read({"HAPPY_TRACE=/tmp/trace", "HAPPY_DISABLE=1"});
   CHECK(std::string(e.trace_target) == "/tmp/trace");
