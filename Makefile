@@ -139,7 +139,7 @@ jobs = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 ##@ Build
 .PHONY: all lab unit-tests
-all: $(out)/libhappy.so $(out)/libhappy-engine.so $(out)/libhappy-netlink.so build/happy-pref64 build/happy-run build/happy-knobs ## The libraries, usable from the build folder by scripts/happy-run
+all: $(out)/libhappy.so $(out)/libhappy-engine.so $(out)/libhappy-netlink.so $(out)/happy-pref64 build/happy-run build/happy-knobs ## The libraries, usable from the build folder by scripts/happy-run
 
 lab: $(lab) ## The programs that the lab under tests/netns needs
 
@@ -169,7 +169,7 @@ $(out)/libhappy-netlink.so: $(netlink_objects) resolver/netlink/libhappy-netlink
 
 pref64_parts := $(call objects,resolver/address_scope.cc resolver/pref64_file.cc resolver/pref64_option.cc \
                   resolver/prefix_discovery.cc resolver/prefix_table.cc resolver/translation.cc)
-build/happy-pref64: scripts/happy-pref64.cc $(pref64_parts) $(netlink_objects) $(out)/flags
+$(out)/happy-pref64: scripts/happy-pref64.cc $(pref64_parts) $(netlink_objects) $(out)/flags
 	$(call say,CXX,$<)
 	$(quiet)$(CXX) -std=c++20 -I. $(warnings) $(CPPFLAGS) $(CXXFLAGS) $(sanitize) -MMD -MP -MF $@.d -o $@ $< \
 	  $(pref64_parts) $(netlink_objects) $(libnl) -pthread $(LDFLAGS)
@@ -358,7 +358,7 @@ install: all ## Into PREFIX, LIBDIR, below DESTDIR
 	  -e '/^  \. "$$happy_run_folder\/happy-knobs"$$/{r build/happy-knobs' -e 'd}' \
 	  scripts/happy-run >$(out)/happy-run.installed
 	install -m 0755 $(out)/happy-run.installed '$(DESTDIR)$(PREFIX)/bin/happy-run'
-	install -m 0755 build/happy-pref64 '$(DESTDIR)$(PREFIX)/bin/happy-pref64'
+	install -m 0755 $(out)/happy-pref64 '$(DESTDIR)$(PREFIX)/bin/happy-pref64'
 	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
 	sed -e 's|@bindir@|$(PREFIX)/bin|' scripts/happy-pref64.service >$(out)/happy-pref64.service
 	install -m 0644 $(out)/happy-pref64.service '$(DESTDIR)$(PREFIX)/lib/systemd/system/happy-pref64.service'

@@ -4,6 +4,7 @@
 #include <net/if.h>
 
 #include <atomic>
+#include <cerrno>
 #include <memory>
 
 #include "resolver/address_scope.h"
@@ -33,6 +34,14 @@ bool reaches(source_probe& probe, const address& far, std::uint64_t& hash) {
   probe.probe(c, 0);
   hash = mixed(hash, c.source);
   return c.has_source && privacy_of(c.source) > privacy::link_local;
+}
+
+// The kernel has said so: a socket that could not be had says nothing.
+bool is_without_route(const address& far) {
+  errno_saver keep;
+  const unique_fd fd(real->socket(to_af(far.family), SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_IP));
+  const socket_address to = to_sockaddr({far, 0});
+  return fd.valid() && real->connect(fd.get(), to.get(), to.length) != 0 && errno == ENETUNREACH;
 }
 
 bool is_loopback(const sockaddr* a) {
@@ -83,7 +92,7 @@ bool is_ipv6_only() {
   if (known != 0 && age >= 0 && age < preference_lifetime.count()) return (known & yes) != 0;
   source_probe probe;
   std::uint64_t ignored = 0;
-  const bool only = !reaches(probe, far_ipv4, ignored) && reaches(probe, far_ipv6, ignored);
+  const bool only = is_without_route(far_ipv4) && reaches(probe, far_ipv6, ignored);
   kept.store(now | (only ? yes : 0), std::memory_order_relaxed);
   return only;
 }
