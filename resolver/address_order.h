@@ -42,28 +42,41 @@ struct candidate {
   bool demoted = false;  // it failed lately, and is not due for another try
 };
 
-// RFC 6724 s2.1: a row of the policy table. IPv4 addresses are looked up as ::ffff:0:0/96.
+// A row of one of the tables of RFC 6724: what belongs to the addresses inside a prefix. IPv4 addresses
+// are looked up as ::ffff:a.b.c.d.
 struct policy_row {
   std::array<std::uint8_t, 16> prefix;
   std::uint8_t prefix_length;
-  std::uint8_t precedence;
-  std::uint8_t label;
+  std::int32_t value;
 };
 
-// Longest prefix first; ends with ::/0, so that every address has a row.
-using policy_table = std::span<const policy_row>;
+// Each longest prefix first, ending with a row for every address.
+struct policy_table {
+  std::span<const policy_row> labels;       // s2.1
+  std::span<const policy_row> precedences;  // s2.1
+  std::span<const policy_row> ipv4_scopes;  // s3.2
+  // The update of RFC 6724 for known-local ULAs: a destination in the /48 of the ULA that this host would
+  // send from goes before global IPv6.
+  bool known_local_ula = false;
+};
 
 // The default table of RFC 6724 s2.1.
 policy_table rfc6724_policy();
 
-// What glibc 2.36 has compiled in: RFC 3484's, with labels for ULA, site-local and Teredo.
+// What glibc 2.36 has compiled in: RFC 3484's precedences, with labels for ULA, site-local and Teredo.
 policy_table glibc_policy();
 
-// Negative: `a` before `b`; positive: after; 0: rule 10, keep their order.
-int compare(const candidate& a, const candidate& b, policy_table policy);
+// By RFC 6724 s6 and the rules that hev3 and XEP-0495 add to it. Negative: `a` before `b`; positive:
+// after; 0: rule 10, keep their order.
+int compare(const candidate& a, const candidate& b, const policy_table& policy);
 
-// Stable; does not allocate. Quadratic: for lists as long as max_addresses_per_answer allows.
-// Spec:     hev3 Sorting Addresses, RFC 6724 s6
-void sort_by_preference(std::span<candidate> list, policy_table policy = glibc_policy());
+// By service (GROUP-2, GROUP-3), and inside each by compare(). Stable; n log n comparisons.
+//
+// Context:  allocates beyond a hundred candidates.
+// Spec:     hev3 Grouping By Service Priority, hev3 Sorting Destination Endpoints Within Groups
+void sort_by_preference(std::span<candidate> list, const policy_table& policy = glibc_policy());
+
+// Of one service, or of none: what sort_by_preference() keeps together.
+bool same_group(const candidate& a, const candidate& b);
 
 }  // namespace happy

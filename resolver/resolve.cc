@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "resolver/connectivity.h"
+#include "resolver/gai_conf.h"
 #include "resolver/source_address.h"
 #include "resolver/thread_resolver.h"
 #include "resolver/trace.h"
@@ -83,7 +84,7 @@ void put_in_order(std::vector<candidate>& list, std::size_t first_new) {
   source_probe probe;
   for (std::size_t i = first_new; i < list.size(); ++i) probe.probe(list[i], 0);
   find_prefix_lengths(list);
-  sort_by_preference(list);
+  sort_by_preference(list, system_policy());
 }
 
 void append_addresses(std::vector<candidate>& list, const answer* a) {

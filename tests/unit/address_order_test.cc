@@ -31,7 +31,7 @@ struct example {
   std::vector<candidate> in_order;
 };
 
-void check_from_every_order(const example& e, policy_table policy) {
+void check_from_every_order(const example& e, const policy_table& policy) {
   INFO(e.why);
   const auto expected = destinations(e.in_order);
   auto list = e.in_order;
@@ -42,7 +42,17 @@ void check_from_every_order(const example& e, policy_table policy) {
   CHECK(destinations(list) == expected);
 }
 
-// RFC 6724 s10.2, without its examples for rules 3 and 4 (deprecated and home addresses).
+candidate deprecated(candidate c) {
+  c.source_deprecated = true;
+  return c;
+}
+
+candidate home(candidate c) {
+  c.source_home = true;
+  return c;
+}
+
+// RFC 6724 s10.2.
 const std::vector<example>& rfc_examples() {
   static const std::vector<example> examples = {
       {"prefer matching scope",
@@ -51,6 +61,10 @@ const std::vector<example>& rfc_examples() {
        {towards("198.51.100.121", "198.51.100.117"), towards("2001:db8:1::1", "fe80::1")}},
       {"prefer higher precedence",
        {towards("2001:db8:1::1", "2001:db8:1::2"), towards("10.1.2.3", "10.1.2.4")}},
+      {"avoid deprecated addresses",
+       {towards("2001:db8:1::1", "2001:db8:1::2"), deprecated(towards("fe80::1", "fe80::2"))}},
+      {"prefer home addresses",
+       {home(towards("2001:db8:1::1", "2001:db8:3::1")), towards("fe80::1", "fe80::2")}},
       {"prefer smaller scope",
        {towards("fe80::1", "fe80::2"), towards("2001:db8:1::1", "2001:db8:1::2")}},
       {"longest matching prefix",
@@ -95,6 +109,137 @@ TEST_CASE("address_order: each rule decides by itself", "[address_order][SORT-1]
        {towards("192.0.2.200", "192.0.2.9"), towards("192.0.3.1", "192.0.2.9")}},
   };
   for (const example& e : examples) check_from_every_order(e, glibc_policy());
+}
+
+TEST_CASE("address_order: rules 3, 4 and 7, and that each yields to those before it",
+          "[address_order][SORT-1]") {
+  candidate tunnelled = towards("2001:db8:1::1", "2001:db8:1::2");
+  tunnelled.source_tunnelled = true;
+  const candidate native = towards("2001:db8:2::1", "2001:db8:4000::2");
+  check_from_every_order({"rule 7", {native, tunnelled}}, glibc_policy());
+  check_from_every_order({"rule 6 before 7", {tunnelled, towards("192.0.2.1", "192.0.2.9")}},
+                         glibc_policy());
+  check_from_every_order(
+      {"rule 2 before 3",
+       {deprecated(towards("2001:db8::1", "2001:db8::2")), towards("198.51.100.1", "169.254.1.1")}},
+      glibc_policy());
+  check_from_every_order({"rule 3 before 4",
+                          {towards("2001:db8:2::1", "2001:db8::2"),
+                           home(deprecated(towards("2001:db8::1", "2001:db8::2")))}},
+                         glibc_policy());
+  check_from_every_order(
+      {"rule 4 before 5",
+       {home(towards("2002:c633:6401::1", "2001:db8::2")), towards("192.0.2.1", "192.0.2.9")}},
+      glibc_policy());
+}
+
+TEST_CASE("address_order: a lower round-trip time goes first, where both are known",
+          "[address_order][SORT-2]") {
+  // "add a Destination Address Selection rule between rules 8 and 9 that prefers addresses with lower RTTs"
+  candidate far = towards("2001:db8::1", "2001:db8::2");  // rule 9 would have it first
+  candidate near = towards("2001:db8:1::1", "2001:db8::2");
+  far.rtt = milliseconds(80);
+  near.rtt = milliseconds(20);
+  check_from_every_order({"rule 9 is asked later", {near, far}}, glibc_policy());
+
+  candidate ipv4 = towards("192.0.2.1", "192.0.2.9");
+  ipv4.rtt = milliseconds(1);
+  check_from_every_order({"rule 6 before", {far, ipv4}}, glibc_policy());
+  candidate link_local = towards("fe80::1", "fe80::2");
+  link_local.rtt = milliseconds(90);
+  check_from_every_order({"rule 8 before", {link_local, near}}, glibc_policy());
+
+  near.rtt = duration(0);
+  check_from_every_order({"unknown: rule 9 decides", {far, near}}, glibc_policy());
+}
+
+TEST_CASE("address_order: a used address goes before one that was not, after the RTT rule",
+          "[address_order][SORT-3]") {
+  // "prefers used addresses over unused ones"
+  candidate fresh = towards("2001:db8::1", "2001:db8::2");
+  candidate used = towards("2001:db8:1::1", "2001:db8::2");
+  used.used = true;
+  check_from_every_order({"before rule 9", {used, fresh}}, glibc_policy());
+  used.rtt = milliseconds(50);
+  fresh.rtt = milliseconds(49);
+  check_from_every_order({"after the RTT rule", {fresh, used}}, glibc_policy());
+}
+
+TEST_CASE("address_order: a higher SRV weight goes first, after the rules of history",
+          "[address_order][XMPP-5]") {
+  candidate light = towards("2001:db8::1", "2001:db8::2");
+  candidate heavy = towards("2001:db8:1::1", "2001:db8::2");
+  light.weight = 10;
+  heavy.weight = 60000;
+  check_from_every_order({"before rule 9", {heavy, light}}, glibc_policy());
+  light.used = true;
+  check_from_every_order({"after the used rule", {light, heavy}}, glibc_policy());
+}
+
+TEST_CASE(
+    "address_order: what failed lately goes after all that is usable, before what has no route",
+    "[address_order][SORT-5]") {
+  candidate demoted = towards("2001:db8::1", "2001:db8::2");
+  demoted.demoted = true;
+  check_from_every_order(
+      {"rule 1", {towards("192.0.2.1", "192.0.2.9"), demoted, towards("2001:db8::2", "")}},
+      glibc_policy());
+}
+
+TEST_CASE("address_order: services by priority, equal ones by their rank, addresses of none last",
+          "[address_order][GROUP-2][GROUP-3]") {
+  // "the unassociated addresses SHOULD be put in a group of endpoints that is prioritized at the end"
+  const auto of_service = [](candidate c, std::uint32_t priority, std::uint16_t shuffled) {
+    c.service_priority = priority;
+    c.service_rank = shuffled;
+    return c;
+  };
+  const candidate six = towards("2001:db8::1", "2001:db8::2");
+  const candidate four = towards("192.0.2.1", "192.0.2.9");
+  const candidate six_too = towards("2001:db8::7", "2001:db8::2");
+  const candidate four_too = towards("192.0.2.7", "192.0.2.9");
+  check_from_every_order({"priority before every rule",
+                          {of_service(four, 1, 1), of_service(six, 2, 0), six_too, four_too}},
+                         glibc_policy());
+  check_from_every_order({"rank among equals", {of_service(four, 2, 0), of_service(six, 2, 1)}},
+                         glibc_policy());
+  check_from_every_order(
+      {"rules inside a group",
+       {of_service(six, 2, 1), of_service(four, 2, 1), of_service(six_too, 3, 0)}},
+      glibc_policy());
+  CHECK(same_group(of_service(six, 2, 1), of_service(four, 2, 1)));
+  CHECK_FALSE(same_group(of_service(six, 2, 0), of_service(four, 2, 1)));
+  CHECK_FALSE(same_group(of_service(six, 1, 0), four));
+}
+
+TEST_CASE("address_order: a known-local ULA goes before global addresses, if so wished",
+          "[address_order][SORT-1]") {
+  const candidate local = towards("fd00:1:2:3::1", "fd00:1:2:4::9");
+  const candidate foreign = towards("fd00:9:9::1", "fd00:1:2:4::9");
+  const candidate global = towards("2001:db8::1", "2001:db8::2");
+  policy_table policy = rfc6724_policy();
+  check_from_every_order({"RFC 6724", {global, local}}, policy);
+  policy.known_local_ula = true;
+  check_from_every_order({"its update", {local, global, foreign}}, policy);
+}
+
+TEST_CASE("address_order: a thousand candidates are sorted as few are", "[address_order]") {
+  const auto make = [](std::size_t count) {
+    std::vector<candidate> list;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto mixed = static_cast<std::uint32_t>(i * 2654435761u);
+      candidate c = towards(i % 2 == 0 ? "2001:db8::1" : "192.0.2.1",
+                            i % 2 == 0 ? "2001:db8::2" : "192.0.2.9");
+      std::memcpy(c.destination.bytes.data() + (i % 2 == 0 ? 12 : 0), &mixed, sizeof mixed);
+      list.push_back(c);
+    }
+    return list;
+  };
+  std::vector<candidate> thousand = make(1000);
+  sort_by_preference(thousand);
+  for (std::size_t i = 1; i < thousand.size(); ++i) {
+    CHECK(compare(thousand[i - 1], thousand[i], glibc_policy()) <= 0);
+  }
 }
 
 TEST_CASE("address_order: a ULA goes before IPv4 in glibc and after it in RFC 6724",
