@@ -237,12 +237,15 @@ void restore_send_timeout(pending_race& r, bool sure) {
   if (sure || socket_cookie(r.fd) == r.cookie) set_send_timeout(r.fd, r.program_timeout);
 }
 
+time_point program_deadline(const pending_race& r, time_point now) {
+  if (is_zero(r.program_timeout)) return never;
+  return now + std::chrono::seconds(r.program_timeout.tv_sec) +
+         std::chrono::microseconds(r.program_timeout.tv_usec);
+}
+
 happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_point now) {
   const time_point delay_over = now + r.delay;
-  if (!is_zero(r.program_timeout)) {
-    r.program_deadline = now + std::chrono::seconds(r.program_timeout.tv_sec) +
-                         std::chrono::microseconds(r.program_timeout.tv_usec);
-  }
+  r.program_deadline = program_deadline(r, now);
   call.stage = stage_untimed;
   if (call.single_threaded == 0) {
     switch (hand_to_worker(c, r, call, delay_over)) {

@@ -98,7 +98,6 @@ void describe(core& c, pending_race& r, const happy_connect& call, const endpoin
   r.named = named;
   r.port = named.port;
   r.began = now;
-  r.delay = c.timing.delay();
   std::construct_at(&r.machine, c.timing);
 }
 
@@ -111,7 +110,6 @@ bool describe_swap(pending_race& r) {
   r.known.candidates.push_back(only);
   r.named = {.address = {.family = only.destination.family}, .port = 0};
   const race_timing at_once{.attempt_delay = attempt_floor, .minimum_delay = attempt_floor};
-  r.delay = at_once.delay();
   std::construct_at(&r.machine, at_once);
   r.swap = true;
   const std::uint32_t mark = HAPPY_SWAP_MARK;
@@ -120,7 +118,9 @@ bool describe_swap(pending_race& r) {
 }
 
 happy_step start(core& c, pending_race& r, happy_connect& call, time_point now) {
+  if (!r.non_blocking) r.machine.set_deadline(program_deadline(r, now));
   advance_to_named(c, r, now);
+  r.delay = r.machine.next_start() - now;
   if (!r.non_blocking) return start_blocking(c, r, call, now);
   call.stage = stage_pending;
   return HAPPY_STEP_CONNECT;

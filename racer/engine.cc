@@ -12,6 +12,7 @@
 #include "racer/progress.h"
 #include "racer/synthesis.h"
 #include "resolver/answer_cache.h"
+#include "resolver/gai_conf.h"
 #include "resolver/network.h"
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
@@ -118,6 +119,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
   real = host->real;
   set_trace_host(host);
   set_network_host(host);
+  prefer_known_local_ula(host->settings->known_local_ula != 0);
   engine_core =
       guarded<>(static_cast<core*>(nullptr), [&] { return new (core_storage) core(*host); });
   if (engine_core == nullptr) return ENOMEM;

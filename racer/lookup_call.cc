@@ -98,6 +98,7 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
     nat64_known = expect_nat64(c, clock_now());
   }
   const resolve_options options{
+      .v2 = c.timing.profile == timing_profile::v2,
       .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms),
       .complete = complete,
       .nat64 = nat64_known};

@@ -1,50 +1,91 @@
 #include "racer/plan.h"
 
+#include <algorithm>
+
 namespace happy {
 namespace {
 
-// The rest of `sorted` in one family, in its order.
+using listed = std::span<const listed_endpoint>;
+
+// The endpoints of one family in a group, in its order.
 class family_queue {
  public:
-  family_queue(std::span<const endpoint> sorted, family f, const endpoint& without)
-      : sorted_(sorted), family_(f), without_(without) {
+  family_queue(listed group, family f, const endpoint& without)
+      : group_(group), family_(f), without_(without) {
     skip();
   }
 
-  bool empty() const { return at_ == sorted_.size(); }
+  bool empty() const { return at_ == group_.size(); }
 
-  endpoint take() {
-    const endpoint next = sorted_[at_++];
+  const listed_endpoint& take() {
+    const listed_endpoint& next = group_[at_++];
     skip();
     return next;
   }
 
  private:
   void skip() {
-    while (at_ < sorted_.size() &&
-           (sorted_[at_].address.family != family_ || sorted_[at_] == without_)) {
+    while (at_ < group_.size() &&
+           (group_[at_].where.address.family != family_ || group_[at_].where == without_)) {
       ++at_;
     }
   }
 
-  std::span<const endpoint> sorted_;
+  listed group_;
   family family_;
   endpoint without_;
   std::size_t at_ = 0;
 };
 
-}  // namespace
+listed first_group(listed rest) {
+  const auto end = std::find_if(rest.begin(), rest.end(), [&](const listed_endpoint& e) {
+    return e.group != rest.front().group;
+  });
+  return rest.first(static_cast<std::size_t>(end - rest.begin()));
+}
 
-endpoint_list plan(std::span<const endpoint> sorted, const endpoint& named,
-                   int preferred_family_count) {
-  family_queue same(sorted, named.address.family, named);
-  family_queue others(sorted, other(named.address.family), named);
-  endpoint_list result;
-  result.push_back(named);
-  for (int i = 1; i < preferred_family_count && !same.empty(); ++i) result.push_back(same.take());
+// `first_left`: how many of family `first` still come before the families alternate.
+void append_group(endpoint_list& result, listed group, const endpoint& without, family first,
+                  int first_left) {
+  family_queue same(group, first, without);
+  family_queue others(group, other(first), without);
+  for (; first_left > 0 && !same.empty(); --first_left) result.push_back(same.take());
   while (!same.empty() || !others.empty()) {
     if (!others.empty()) result.push_back(others.take());
     if (!same.empty()) result.push_back(same.take());
+  }
+}
+
+listed_endpoint find_named(listed sorted, const endpoint& named) {
+  const auto found = std::find_if(sorted.begin(), sorted.end(),
+                                  [&](const listed_endpoint& e) { return e.where == named; });
+  return found == sorted.end() ? listed_endpoint{.where = named} : *found;
+}
+
+// The first of a group that is not `without`, or nullptr.
+const listed_endpoint* head_of(listed group, const endpoint& without) {
+  const auto found = std::find_if(group.begin(), group.end(),
+                                  [&](const listed_endpoint& e) { return e.where != without; });
+  return found == group.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+endpoint_list plan(std::span<const listed_endpoint> sorted, const endpoint& named,
+                   int preferred_family_count) {
+  endpoint_list result;
+  result.push_back(find_named(sorted, named));
+  bool named_counts = true;
+  while (!sorted.empty()) {
+    const listed group = first_group(sorted);
+    const listed_endpoint* head = head_of(group, named);
+    if (named_counts) {
+      append_group(result, group, named, named.address.family, preferred_family_count - 1);
+    } else if (head != nullptr) {
+      append_group(result, group, named, head->where.address.family, preferred_family_count);
+    }
+    named_counts = false;
+    sorted = sorted.subspan(group.size());
   }
   return result;
 }

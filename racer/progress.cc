@@ -93,8 +93,10 @@ bool win(pending_race& r, const endpoint& where, time_point now) {
   return true;
 }
 
-void add_once(endpoint_list& list, const endpoint& where) {
-  if (std::find(list.begin(), list.end(), where) == list.end()) list.push_back(where);
+void add_once(endpoint_list& list, const listed_endpoint& e) {
+  const bool there = std::any_of(list.begin(), list.end(),
+                                 [&](const listed_endpoint& x) { return x.where == e.where; });
+  if (!there) list.push_back(e);
 }
 
 }  // namespace
@@ -106,23 +108,30 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
   }
   const privacy least = named_privacy(r);
   c.sorted.clear();
+  const candidate* before = nullptr;
+  std::uint32_t group = 0;
   // A program that names IPv4 addresses to an IPv6 socket (a JVM) goes on seeing them so.
   const bool as_mapped = is_v4_mapped(r.named.address);
   for (const candidate& known : r.known.candidates) {
     if (!is_allowed(known, r, least)) continue;
+    if (before != nullptr && !same_group(*before, known)) ++group;
+    before = &known;
+    const duration expected = expected_handshake(known.rtt, known.rtt_variance);
     const std::uint16_t port = known.port != 0 ? known.port : r.port;
     // NAT64-2: decided for each destination, by whether the kernel has a route to it.
     const bool no_way = known.destination.family == family::ipv4 && !known.has_source;
     if (no_way) {
       c.translator.turn(now);  // the answer to a query for the prefix may have come
       for (const address& a : synthesised(c.translator.prefixes(now), known.destination))
-        add_once(c.sorted, {a, port});
+        add_once(c.sorted, {.where = {a, port}, .group = group});
     }
-    add_once(c.sorted, {as_mapped ? mapped(known.destination) : known.destination, port});
+    add_once(c.sorted, {.where = {as_mapped ? mapped(known.destination) : known.destination, port},
+                        .group = group,
+                        .expected_handshake = expected});
   }
   r.machine.set_plan(
       plan({c.sorted.begin(), c.sorted.size()}, r.named, c.timing.preferred_family_count),
-      r.deaf || !lookup_is_open(c, r.lookup, now));
+      r.deaf || !lookup_is_open(c, r.lookup, now), now);
 }
 
 bool adopt_original(pending_race& r) {

@@ -4,9 +4,14 @@
 
 namespace happy {
 
-void race::set_plan(const endpoint_list& planned, bool complete) {
-  plan_ = planned;
+void race::set_plan(const endpoint_list& planned, bool complete, time_point now) {
   complete_ = complete;
+  if (std::equal(planned.begin(), planned.end(), plan_.begin(), plan_.end())) return;
+  const bool more = !plan_.empty() && brings_more(planned);
+  plan_ = planned;
+  // CHANGE-4: new endpoints alone do not move the timer; new endpoints while the old ones keep silent do.
+  if (more && is_overdue(now))
+    next_start_ = std::min(next_start_, std::max(now, last_start_ + timing_.minimum_delay));
 }
 
 void race::handle(const race_event& event, time_point now) {
@@ -14,9 +19,12 @@ void race::handle(const race_event& event, time_point now) {
   if (finished() || a == nullptr || a->ended) return;
   switch (event.what) {
     case race_event::kind::connected:
-      phase_ = phase::won;
-      winner_ = event.where;
+      if (timing_.handshake_decides) return win(event.where);
+      // SUCCESS-3: progress, which is given the time that the rest should take.
+      a->expected_by = now + event.until_success;
+      next_start_ = std::max(next_start_, a->expected_by);
       return;
+    case race_event::kind::succeeded: return win(event.where);
     case race_event::kind::failed:
       a->ended = true;
       --in_flight_;
@@ -28,10 +36,24 @@ void race::handle(const race_event& event, time_point now) {
   }
 }
 
+void race::win(const endpoint& where) {
+  phase_ = phase::won;
+  winner_ = where;
+}
+
 void race::note_started(const endpoint& where, time_point now) {
-  if (finished() || started(where) || !attempts_.push_back({.where = where})) return;
+  if (finished() || started(where)) return;
+  const listed_endpoint* known = listed(where);
+  const listed_endpoint e = known != nullptr ? *known : listed_endpoint{.where = where};
+  const duration delay = delay_after(e, now);
+  const bool has_history = e.expected_handshake > duration(0);
+  if (!attempts_.push_back(
+          {.where = where, .expected_by = has_history ? now + e.expected_handshake : never})) {
+    return;
+  }
   ++in_flight_;
-  next_start_ = now + timing_.delay();
+  last_start_ = now;
+  next_start_ = now + delay;
   floor_ = now + attempt_floor;
 }
 
@@ -42,7 +64,7 @@ race_action race::poll(time_point now) {
     return {.what = phase_ == phase::won ? race_action::kind::won : race_action::kind::lost,
             .where = winner_};
   }
-  const endpoint* next = next_endpoint();
+  const listed_endpoint* next = next_endpoint();
   if (next == nullptr) {
     // ATTEMPT-6: the timer is off at the end of the list. A late endpoint finds next_start_ as if
     // it had been listed all the time.
@@ -51,12 +73,26 @@ race_action race::poll(time_point now) {
     return poll(now);
   }
   if (in_flight_ >= max_attempts_in_flight) return {};
-  const time_point start = std::max(next_start_, floor_);
-  if (now < start) return {.what = race_action::kind::wait, .until = start};
+  if (now < next_start()) return {.what = race_action::kind::wait, .until = next_start()};
 
-  const endpoint where = *next;
+  const endpoint where = next->where;
   note_started(where, now);
   return {.what = race_action::kind::attempt, .where = where};
+}
+
+// Half of what is left before the program gives up, where the other family still has to come.
+duration race::delay_after(const listed_endpoint& e, time_point now) const {
+  const duration delay = timing_.delay(e.expected_handshake, attempts_.size());
+  if (deadline_ == never || !family_is_untried(e.where)) return delay;
+  return std::max(std::min(delay, (deadline_ - now) / 2), attempt_floor);
+}
+
+// Whether an endpoint of the family other than `starting`'s is listed and none of it was attempted.
+bool race::family_is_untried(const endpoint& starting) const {
+  const family wanted = other(starting.address.family);
+  const auto is_wanted = [&](const auto& x) { return x.where.address.family == wanted; };
+  return std::any_of(plan_.begin(), plan_.end(), is_wanted) &&
+         std::none_of(attempts_.begin(), attempts_.end(), is_wanted);
 }
 
 bool race::started(const endpoint& where) const {
@@ -70,11 +106,29 @@ race::attempt* race::find(const endpoint& where) {
   return a == attempts_.end() ? nullptr : a;
 }
 
-const endpoint* race::next_endpoint() const {
-  if (attempts_.full()) return nullptr;
-  const endpoint* e =
-      std::find_if(plan_.begin(), plan_.end(), [&](const endpoint& x) { return !started(x); });
+const listed_endpoint* race::listed(const endpoint& where) const {
+  const listed_endpoint* e = std::find_if(
+      plan_.begin(), plan_.end(), [&](const listed_endpoint& x) { return x.where == where; });
   return e == plan_.end() ? nullptr : e;
+}
+
+const listed_endpoint* race::next_endpoint() const {
+  if (attempts_.full()) return nullptr;
+  const listed_endpoint* e = std::find_if(
+      plan_.begin(), plan_.end(), [&](const listed_endpoint& x) { return !started(x.where); });
+  return e == plan_.end() ? nullptr : e;
+}
+
+// Whether `planned` has an endpoint that was neither listed nor attempted so far.
+bool race::brings_more(const endpoint_list& planned) const {
+  return std::any_of(planned.begin(), planned.end(), [&](const listed_endpoint& e) {
+    return listed(e.where) == nullptr && !started(e.where);
+  });
+}
+
+bool race::is_overdue(time_point now) const {
+  return std::any_of(attempts_.begin(), attempts_.end(),
+                     [&](const attempt& a) { return !a.ended && now >= a.expected_by; });
 }
 
 }  // namespace happy

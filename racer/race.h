@@ -17,13 +17,15 @@ inline constexpr std::size_t max_attempts_in_flight = 32;
 // What happened to an attempt.
 struct race_event {
   enum class kind : std::uint8_t {
-    connected,  // the handshake is complete
+    connected,  // the handshake is complete; whether that is success, race_timing says
+    succeeded,  // so is all that makes a connection ready to use
     failed,     // it has ended with an error
     troubled,   // a soft error (ICMP): it goes on, but hope is better placed elsewhere
   };
   kind what;
   endpoint where;
   bool reached_network = true;  // failed: false if no packet left this host (no route, no socket)
+  duration until_success{0};    // connected: how long the rest is expected to take
 };
 
 struct race_action {
@@ -38,14 +40,18 @@ struct race_action {
   time_point until = never;
 };
 
-// Spec:     hev3 Connection Attempts, hev3 DNS Answer Changes; ATTEMPT-1, 2, 4 to 7, CHANGE-1, 2
+// Spec:     hev3 Connection Attempts, hev3 Determining success, hev3 DNS Answer Changes; ATTEMPT-1, 2,
+//           4 to 7, SUCCESS-1, SUCCESS-3, CHANGE-1, 2, 4
 class race {
  public:
   explicit race(const race_timing& timing) : timing_(timing) {}
 
+  // The program gives up then: delays shrink so that a second family gets its try before.
+  void set_deadline(time_point deadline) { deadline_ = deadline; }
+
   // The endpoints known now, in the order of plan(). Those already started keep their state; those
   // not yet started and no longer listed are not tried. `complete`: no more will come.
-  void set_plan(const endpoint_list& planned, bool complete);
+  void set_plan(const endpoint_list& planned, bool complete, time_point now);
 
   // Events about endpoints that have no attempt under way, and all after the end, are ignored.
   void handle(const race_event& event, time_point now);
@@ -56,6 +62,9 @@ class race {
   // What to do next. Call until it says wait, won or lost; the last two are said once, then wait.
   race_action poll(time_point now);
 
+  // The earliest start of another attempt, as far as is known now.
+  time_point next_start() const { return std::max(next_start_, floor_); }
+
   bool finished() const { return phase_ != phase::running; }
   std::size_t in_flight() const { return in_flight_; }
   bool started(const endpoint& where) const;
@@ -64,17 +73,26 @@ class race {
   enum class phase : std::uint8_t { running, won, lost };
   struct attempt {
     endpoint where;
+    time_point expected_by = never;  // no answer until then: it may not be viable (CHANGE-4)
     bool ended = false;
   };
 
   attempt* find(const endpoint& where);
-  const endpoint* next_endpoint() const;
+  const listed_endpoint* next_endpoint() const;
+  const listed_endpoint* listed(const endpoint& where) const;
+  bool brings_more(const endpoint_list& planned) const;
+  bool is_overdue(time_point now) const;
+  duration delay_after(const listed_endpoint& e, time_point now) const;
+  bool family_is_untried(const endpoint& starting) const;
+  void win(const endpoint& where);
 
   race_timing timing_;
+  time_point deadline_ = never;
   endpoint_list plan_;
   bool complete_ = false;
   bounded_vector<attempt, max_candidates> attempts_;  // in the order they were started
   std::size_t in_flight_ = 0;
+  time_point last_start_ = time_point::min();
   time_point next_start_ = time_point::min();  // the Next Connection Attempt Timer
   time_point floor_ = time_point::min();       // no start before it, whatever fails
   phase phase_ = phase::running;

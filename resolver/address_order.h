@@ -37,9 +37,10 @@ struct candidate {
   bool source_tunnelled = false;   // rule 7: the source's interface is a tunnel
 
   // What is remembered of it on this network.
-  duration rtt{0};       // expected; 0: unknown
-  bool used = false;     // a connection to it has succeeded before
-  bool demoted = false;  // it failed lately, and is not due for another try
+  duration rtt{0};           // expected; 0: unknown
+  duration rtt_variance{0};  // 0: unknown
+  bool used = false;         // a connection to it has succeeded before
+  bool demoted = false;      // it failed lately, and is not due for another try
 };
 
 // A row of one of the tables of RFC 6724: what belongs to the addresses inside a prefix. IPv4 addresses

@@ -150,7 +150,8 @@ resolution::settings settings_for(const wish& w, const name_plan& plan,
   if (plan.config->no_aaaa) s.ipv6 = false;
   s.preferred = preferred_family();
   s.delay = options.resolution_delay;
-  s.companion_delay = companion_delay_for(options.resolution_delay);
+  s.companion_delay = options.v2 ? duration(0) : companion_delay_for(options.resolution_delay);
+  if (options.v2) s.preferred = family::ipv6;
   // A datagram client never comes to connect() a second address: it needs both families now.
   s.complete = options.complete || w.socktype == SOCK_DGRAM;
   s.deadline = now + glibc_patience(*plan.config);

@@ -14,6 +14,7 @@
 namespace happy {
 
 struct resolve_options {
+  bool v2 = false;  // RFC 8305: a positive AAAA answer is acted on at once
   duration resolution_delay = milliseconds(50);
   bool complete =
       false;  // wait for every answer: the process compares addresses instead of connecting

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <string>
 
 #include "shim/config.h"
@@ -16,6 +17,18 @@ std::string force_list(const char* before, const char* after, const char* betwee
   std::string list;
   for (const happy::force_word& w : happy::force_words()) {
     list += (list.empty() ? "" : between) + (before + std::string(w.name)) + after;
+  }
+  return list;
+}
+
+// The words of a choice, or only the one at `place`.
+std::string choices(const knob& k, const char* tick, int place = -1) {
+  std::istringstream words(k.choices);
+  std::string list;
+  int at = 0;
+  for (std::string word; words >> word; ++at) {
+    if (place >= 0 && at != place) continue;
+    list += (list.empty() ? "" : ", ") + (tick + word) + tick;
   }
   return list;
 }
@@ -35,6 +48,7 @@ std::string fallback(const knob& k) {
   if (k.kind == knob_kind::path) return "off";
   if (k.kind == knob_kind::words) return "none";
   if (k.kind == knob_kind::prefixes) return "found out";
+  if (k.kind == knob_kind::choice) return choices(k, "", k.fallback);
   return with_unit(std::to_string(k.fallback), k);
 }
 
@@ -44,6 +58,7 @@ std::string range(const knob& k, bool markdown) {
     return std::string("a file, or ") + tick + "-" + tick + " for standard error";
   if (k.kind == knob_kind::prefixes)
     return std::string("list of prefixes, or ") + tick + "none" + tick;
+  if (k.kind == knob_kind::choice) return choices(k, tick);
   if (k.kind == knob_kind::words) return "list of " + force_list(tick, tick, ", ");
   if (k.minimum == 0 && k.maximum == 1) return "0, 1";
   return with_unit(std::to_string(k.minimum) + " to " + std::to_string(k.maximum), k);
@@ -65,14 +80,15 @@ bool print_machine() {
   return true;
 }
 
-// happy_run_knob NAME KIND DEFAULT RANGE MINIMUM MAXIMUM WHY-NOT-LESS HELP; for words, they are MINIMUM.
+// happy_run_knob NAME KIND DEFAULT RANGE MINIMUM MAXIMUM WHY-NOT-LESS HELP; for words and choice, they are MINIMUM.
 void print_shell(const knob& k) {
   const bool number = k.kind == knob_kind::number;
   const char* kind = number                          ? "number"
                      : k.kind == knob_kind::path     ? "path"
                      : k.kind == knob_kind::prefixes ? "prefixes"
+                     : k.kind == knob_kind::choice   ? "choice"
                                                      : "words";
-  std::string low = number ? std::to_string(k.minimum) : "";
+  std::string low = number ? std::to_string(k.minimum) : k.choices;
   if (k.kind == knob_kind::words) low = force_list("", "", " ");
   std::printf("happy_run_knob %s %s %s %s %s %s %s %s\n", k.name, kind, quoted(fallback(k)).c_str(),
               quoted(range(k, false)).c_str(), quoted(low).c_str(),

@@ -70,7 +70,9 @@ struct happy_settings {
   uint32_t force;    /* HAPPY_FORCE_* bits, for tests */
   int32_t fail_call; /* the how-manieth call of the engine through the table below fails; 0: none */
   int32_t trace;     /* 0: off */
-  const char* pref64; /* HAPPY_PREF64: NAT64 prefixes by commas, or "none"; NULL: find out */
+  const char* pref64;      /* HAPPY_PREF64: NAT64 prefixes by commas, or "none"; NULL: find out */
+  int32_t profile;         /* which of the words of HAPPY_PROFILE */
+  int32_t known_local_ula; /* 1: a ULA of this host's own /48 goes before global addresses */
 };
 
 /* HAPPY_FORCE: what tests of this library, and other people's suites under it, can force. */

@@ -43,6 +43,12 @@ constexpr knob all_knobs[] = {
     {"HAPPY_LAST_RESORT_SYNTHESIS_DELAY_MS", knob_kind::number, "ms", 0, 60'000, 2000,
      &happy_settings::last_resort_synthesis_delay_ms, "",
      "read, not used yet (IPv6-only networks)"},
+    {"HAPPY_PROFILE", knob_kind::choice, "", 0, 2, 0, &happy_settings::profile, "",
+     "fast: first attempts 50, 100, 200 ms apart, up to the attempt delay; v2: lookups as in RFC "
+     "8305",
+     "standard fast v2"},
+    {"HAPPY_KNOWN_LOCAL_ULA", knob_kind::number, "", 0, 1, 0, &happy_settings::known_local_ula, "",
+     "1: unique local addresses in this host's own /48 go before global ones"},
     {"HAPPY_FORCE", knob_kind::words, "", 0, 0, 0, nullptr, "",
      "for testing: swap hands every TCP connect over to a hidden attempt, fail:NAME lets NAME "
      "fail"},
@@ -131,12 +137,31 @@ void read_number(environment& e, const knob& k, const char* variable, const char
   e.settings.*k.field = value;
 }
 
+// The place of `text` among words separated by single spaces, or -1.
+std::int32_t place_of(const char* text, const char* words) {
+  const std::size_t wanted = std::strlen(text);
+  for (std::int32_t place = 0; *words != 0; ++place) {
+    const std::size_t length = std::strcspn(words, " ");
+    if (length == wanted && std::strncmp(words, text, length) == 0) return place;
+    words += length + (words[length] != 0 ? 1 : 0);
+  }
+  return -1;
+}
+
+void read_choice(environment& e, const knob& k, const char* variable, const char* text) {
+  const std::int32_t place = place_of(text, k.choices);
+  if (place < 0) return refuse(e, variable);
+  e.settings.*k.field = place;
+}
+
 void read_variable(environment& e, const char* variable) {
   for (const knob& k : all_knobs) {
     const char* text = value_of(variable, k.name);
     if (text == nullptr || *text == 0) continue;
     if (k.kind == knob_kind::number) {
       read_number(e, k, variable, text);
+    } else if (k.kind == knob_kind::choice) {
+      read_choice(e, k, variable, text);
     } else if (k.kind == knob_kind::path) {
       e.trace_target = text;
       e.settings.trace = 1;

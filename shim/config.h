@@ -14,6 +14,7 @@ enum class knob_kind : std::uint8_t {
   path,      // a file, or "-" for standard error
   words,     // a list, by commas, of what force_words() has
   prefixes,  // a list, by commas, of NAT64 prefixes ("64:ff9b::/96"), or "none"
+  choice,    // one of `choices`; the field becomes its place among them
 };
 
 // One HAPPY_* variable. An empty value is none at all: the default holds.
@@ -26,9 +27,10 @@ struct knob {
   std::int32_t minimum;
   std::int32_t maximum;
   std::int32_t fallback;
-  std::int32_t happy_settings::*field;  // where a number goes
+  std::int32_t happy_settings::*field;  // where a number or the place of a choice goes
   char floor[64];  // why nothing below the minimum is taken; "" where it would merely make no sense
   char help[160];
+  char choices[40] = "";  // separated by single spaces
 };
 
 std::span<const knob> knobs();

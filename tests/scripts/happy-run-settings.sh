@@ -37,6 +37,9 @@ while read -r knob low high; do
 done <"$work/numbers"
 complaint 2 'HAPPY_RESOLUTION_DELAY_MS is '\''10001'\'': it takes 0 to 10000 ms' 'the line says the range' \
   env HAPPY_RESOLUTION_DELAY_MS=10001 "$happy_run" true
+verdict 'a choice is taken' v2 "$(value_of HAPPY_PROFILE HAPPY_PROFILE=v2)"
+complaint 2 "HAPPY_PROFILE is 'v3': it takes one of standard, fast, v2" 'a choice that is none' \
+  env HAPPY_PROFILE=v3 "$happy_run" true
 for knob in $delays; do
   complaint 2 "$knob is '9': the specification forbids less than 10 ms between attempts" "$knob: what is forbidden" \
     env "$knob=9" "$happy_run" true

@@ -47,7 +47,10 @@ class player {
     if (verb == "endpoints") return feed_endpoints(words);
     std::string where;
     words >> where;
-    machine_.handle(event_for(verb, parse_endpoint(where)), now_);
+    if (verb == "deadline") return machine_.set_deadline(at(std::stol(where)));
+    race_event event = event_for(verb, parse_endpoint(where));
+    if (long more = 0; words >> more) event.until_success = milliseconds(more);
+    machine_.handle(event, now_);
   }
 
   // Lets time pass until `until`, and everything that the machine does by then.
@@ -72,22 +75,30 @@ class player {
   void feed_endpoints(std::istringstream& words) {
     endpoint_list sorted;
     bool complete = true;
+    std::uint32_t group = 0;
     for (std::string word; words >> word;) {
       if (word == "...") {
         complete = false;
+      } else if (word == "|") {
+        ++group;
       } else {
-        sorted.push_back(parse_endpoint(word));
+        const std::size_t mark = word.find('~');
+        const long expected = mark == std::string::npos ? 0 : std::stol(word.substr(mark + 1));
+        sorted.push_back({.where = parse_endpoint(word.substr(0, mark)),
+                          .group = group,
+                          .expected_handshake = milliseconds(expected)});
       }
     }
-    if (!named_known_) named_ = sorted[0];
+    if (!named_known_) named_ = sorted[0].where;
     named_known_ = true;
     machine_.set_plan(plan({sorted.begin(), sorted.size()}, named_, timing_.preferred_family_count),
-                      complete);
+                      complete, now_);
   }
 
   static race_event event_for(const std::string& verb, const endpoint& where) {
     using kind = race_event::kind;
     if (verb == "connected") return {.what = kind::connected, .where = where};
+    if (verb == "succeeded") return {.what = kind::succeeded, .where = where};
     if (verb == "refused") return {.what = kind::failed, .where = where};
     if (verb == "unreachable")
       return {.what = kind::failed, .where = where, .reached_network = false};

@@ -8,8 +8,10 @@
 //    50 > won 192.0.2.1
 //
 // Times are milliseconds. Inputs: endpoints LIST (no more will come), endpoints LIST ... (more may
-// come), refused X, unreachable X (no packet left the host), troubled X, connected X. Outputs: connect
-// X, won X, lost. The first endpoint is the one that the program named.
+// come), refused X, unreachable X (no packet left the host), troubled X, connected X, connected X T (T ms
+// more are expected until success), succeeded X, deadline T (the program gives up then). Outputs: connect
+// X, won X, lost. The first endpoint is the one that the program named. In a list X~T is an endpoint whose
+// handshake is expected to take T, and | separates groups.
 #pragma once
 
 #include <string>

@@ -30,7 +30,9 @@ TEST_CASE("config: every default is within its own range, every text is there",
     CHECK(names.insert(k.name).second);
     CHECK(std::strncmp(k.name, "HAPPY_", 6) == 0);
     CHECK(k.help[0] != 0);
-    CHECK((k.field != nullptr) == (k.kind == happy::knob_kind::number));
+    const bool has_field = k.kind == happy::knob_kind::number || k.kind == happy::knob_kind::choice;
+    CHECK((k.field != nullptr) == has_field);
+    CHECK((k.choices[0] != 0) == (k.kind == happy::knob_kind::choice));
     CHECK(k.minimum <= k.fallback);
     CHECK(k.fallback <= k.maximum);
   }
@@ -166,6 +168,17 @@ TEST_CASE("config: NAT64 prefixes", "[config][V6ONLY-6]") {
     const happy::environment e = read({variable.c_str()});
     CHECK(e.refused == 1);
     CHECK(e.pref64 == nullptr);
+TEST_CASE("config: choices", "[config][CONFIG-1]") {
+  CHECK(happy::default_settings().profile == 0);
+  CHECK(read({"HAPPY_PROFILE=standard"}).settings.profile == 0);
+  CHECK(read({"HAPPY_PROFILE=fast"}).settings.profile == 1);
+  CHECK(read({"HAPPY_PROFILE=v2"}).settings.profile == 2);
+  for (const char* bad : {"HAPPY_PROFILE=fas", "HAPPY_PROFILE=fastt", "HAPPY_PROFILE=fast v2",
+                          "HAPPY_PROFILE= ", "HAPPY_PROFILE=1"}) {
+    INFO(bad);
+    const happy::environment e = read({bad});
+    CHECK(e.refused == 1);
+    CHECK(e.settings.profile == 0);
   }
 }
 

@@ -22,11 +22,21 @@ std::vector<happy::endpoint> by_names(const std::vector<std::string>& names) {
   return list;
 }
 
+// "|" separates groups.
 std::vector<happy::endpoint> planned(const std::vector<std::string>& sorted,
                                      const std::string& named, int count = 1) {
-  const auto list = by_names(sorted);
+  std::vector<happy::listed_endpoint> list;
+  std::uint32_t group = 0;
+  for (const std::string& name : sorted) {
+    if (name == "|")
+      ++group;
+    else
+      list.push_back({.where = by_name(name), .group = group});
+  }
   const happy::endpoint_list result = happy::plan(list, by_name(named), count);
-  return {result.begin(), result.end()};
+  std::vector<happy::endpoint> order;
+  for (const happy::listed_endpoint& e : result) order.push_back(e.where);
+  return order;
 }
 
 }  // namespace
@@ -38,7 +48,7 @@ TEST_CASE("plan: families alternate from the second place on", "[plan][SORT-6]")
   CHECK(planned({"4a", "4b", "6a"}, "4a") == by_names({"4a", "6a", "4b"}));
 }
 
-TEST_CASE("plan: the preferred address family count", "[plan][SORT-7][CONFIG-1]") {
+TEST_CASE("plan: the preferred address family count", "[plan][SORT-7][CONFIG-1][V2-2]") {
   CHECK(planned({"6a", "6b", "6c", "4a", "4b"}, "6a", 2) ==
         by_names({"6a", "6b", "4a", "6c", "4b"}));
   CHECK(planned({"6a", "4a"}, "6a", 5) == by_names({"6a", "4a"}));
@@ -57,4 +67,29 @@ TEST_CASE("plan: the named endpoint need not be listed", "[plan]") {
 
 TEST_CASE("plan: one family is left in its order", "[plan][SORT-6]") {
   CHECK(planned({"4a", "4b", "4c"}, "4a") == by_names({"4a", "4b", "4c"}));
+}
+
+TEST_CASE("plan: a group is exhausted before the next one, and each interleaves by itself",
+          "[plan][GROUP-4][SORT-6]") {
+  // "all of the endpoints of the first group SHOULD be started before starting attempts using the next group"
+  CHECK(planned({"6a", "6b", "4a", "|", "6c", "6d", "4c"}, "6a") ==
+        by_names({"6a", "4a", "6b", "6c", "4c", "6d"}));
+  CHECK(planned({"6a", "|", "4a", "4b", "6b"}, "6a") == by_names({"6a", "4a", "6b", "4b"}));
+  CHECK(planned({"6a", "6b", "4a", "|", "6c", "6d", "6e", "4c"}, "6a", 2) ==
+        by_names({"6a", "6b", "4a", "6c", "6d", "4c", "6e"}));
+}
+
+TEST_CASE("plan: the named endpoint of a later group comes first all the same", "[plan][GROUP-4]") {
+  CHECK(planned({"6a", "4a", "|", "6b", "4b"}, "4b") == by_names({"4b", "6a", "4a", "6b"}));
+  CHECK(planned({"6a", "|", "4b"}, "4b") == by_names({"4b", "6a"}));
+}
+
+TEST_CASE("plan: what the history says of a path stays with its endpoint", "[plan][ATTEMPT-4]") {
+  const happy::listed_endpoint list[] = {
+      {.where = by_name("6a"), .expected_handshake = happy::milliseconds(120)},
+      {.where = by_name("4a"), .expected_handshake = happy::milliseconds(40)}};
+  const happy::endpoint_list result = happy::plan(list, by_name("4a"), 1);
+  REQUIRE(result.size() == 2);
+  CHECK(result[0].expected_handshake == happy::milliseconds(40));
+  CHECK(result[1].expected_handshake == happy::milliseconds(120));
 }

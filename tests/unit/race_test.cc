@@ -236,12 +236,192 @@ TEST_CASE("race: the delay is configurable and stays inside its bounds",
   expect_delay({.attempt_delay = milliseconds(1), .minimum_delay = milliseconds(1)}, 10);
 }
 
+TEST_CASE("race: with history the delay is about the time of the first retransmission",
+          "[race][ATTEMPT-4][ATTEMPT-5][ATTEMPT-6]") {
+  // "should correspond to the time when the previous attempt is retrying its handshake"
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1~180 192.0.2.1~30 2001:db8::2~5000 192.0.2.2
+      0 > connect 2001:db8::1
+    180 > connect 192.0.2.1
+    280 > connect 2001:db8::2
+   2280 > connect 192.0.2.2
+   2300 < connected 2001:db8::2
+   2300 > won 2001:db8::2
+  )");
+  using happy::expected_handshake;
+  // RFC 6298 s2.2: RTO = SRTT + K * RTTVAR, with K = 4 and RTTVAR = R/2 after one measurement
+  CHECK(expected_handshake(milliseconds(60), milliseconds(10)) == milliseconds(100));
+  CHECK(expected_handshake(milliseconds(60), milliseconds(0)) == milliseconds(180));
+  CHECK(expected_handshake(milliseconds(0), milliseconds(0)) == milliseconds(0));
+}
+
+TEST_CASE("race: the fast profile doubles from 50 ms up to the delay, never under 10 ms",
+          "[race][ATTEMPT-5]") {
+  race_timing fast{.profile = happy::timing_profile::fast};
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1~500 192.0.2.1 2001:db8::2 192.0.2.2 2001:db8::3
+      0 > connect 2001:db8::1
+     50 > connect 192.0.2.1
+    150 > connect 2001:db8::2
+    350 > connect 192.0.2.2
+    600 > connect 2001:db8::3
+    601 < connected 192.0.2.1
+    601 > won 192.0.2.1
+  )",
+               fast);
+  fast.attempt_delay = milliseconds(1);
+  CHECK(fast.delay() == happy::attempt_floor);
+  CHECK(race_timing{.profile = happy::timing_profile::fast}.delay({}, 95) == milliseconds(250));
+}
+
+TEST_CASE("race: the profile of RFC 8305 has the same delays", "[race][V2-2]") {
+  CHECK(race_timing{.profile = happy::timing_profile::v2}.delay() == milliseconds(250));
+  CHECK(race_timing{.profile = happy::timing_profile::v2}.preferred_family_count == 1);
+}
+
+TEST_CASE("race: where the program gives up sooner, the other family still gets its try",
+          "[race][ATTEMPT-4]") {
+  CHECK_SCRIPT(R"(
+      0 < deadline 200
+      0 < endpoints 2001:db8::1 192.0.2.1 2001:db8::2
+      0 > connect 2001:db8::1
+    100 > connect 192.0.2.1
+    150 < connected 192.0.2.1
+    150 > won 192.0.2.1
+  )");
+  // One family only, or time enough: nothing shrinks.
+  CHECK_SCRIPT(R"(
+      0 < deadline 200
+      0 < endpoints 2001:db8::1 2001:db8::2
+      0 > connect 2001:db8::1
+    250 > connect 2001:db8::2
+    260 < connected 2001:db8::2
+    260 > won 2001:db8::2
+  )");
+  CHECK_SCRIPT(R"(
+      0 < deadline 3000
+      0 < endpoints 2001:db8::1 192.0.2.1
+      0 > connect 2001:db8::1
+    250 > connect 192.0.2.1
+    260 < connected 192.0.2.1
+    260 > won 192.0.2.1
+  )");
+}
+
+TEST_CASE("race: new answers fire the timer sooner while what was started keeps silent",
+          "[race][CHANGE-4]") {
+  // "has not made progress within an expected time window, the client MAY ... fire the timer sooner ...
+  // subject to the Minimum Connection Attempt Delay"
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1~40 2001:db8::2 ...
+      0 > connect 2001:db8::1
+    100 > connect 2001:db8::2
+    150 < endpoints 2001:db8::1~40 2001:db8::2 192.0.2.1
+    200 > connect 192.0.2.1
+    210 < connected 192.0.2.1
+    210 > won 192.0.2.1
+  )");
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1~40 2001:db8::2 ...
+      0 > connect 2001:db8::1
+    100 > connect 2001:db8::2
+    230 < endpoints 2001:db8::1~40 2001:db8::2 192.0.2.1
+    230 > connect 192.0.2.1
+    240 < connected 192.0.2.1
+    240 > won 192.0.2.1
+  )");
+}
+
+TEST_CASE("race: new answers alone do not move the timer, nor do old ones in a new order",
+          "[race][CHANGE-4]") {
+  // What was started is still within its time.
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1~240 2001:db8::2 ...
+      0 > connect 2001:db8::1
+    230 < endpoints 2001:db8::1~240 2001:db8::2 192.0.2.1
+    240 > connect 192.0.2.1
+    250 < connected 192.0.2.1
+    250 > won 192.0.2.1
+  )");
+  // It is not, but nothing is new.
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1~40 2001:db8::2 2001:db8::3 ...
+      0 > connect 2001:db8::1
+    100 > connect 2001:db8::2
+    300 < endpoints 2001:db8::1~40 2001:db8::3 2001:db8::2
+    350 > connect 2001:db8::3
+    360 < connected 2001:db8::3
+    360 > won 2001:db8::3
+  )");
+  // What keeps silent is over.
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1~40 2001:db8::2 ...
+      0 > connect 2001:db8::1
+     30 < refused 2001:db8::1
+     30 > connect 2001:db8::2
+    200 < endpoints 2001:db8::1~40 2001:db8::2 192.0.2.1
+    280 > connect 192.0.2.1
+    290 < connected 192.0.2.1
+    290 > won 192.0.2.1
+  )");
+}
+
+TEST_CASE("race: where a handshake is not yet success, progress extends the timer",
+          "[race][SUCCESS-3]") {
+  // "the timer SHOULD be extended to a new value that represents an estimated time for the full connection
+  // establishment to complete"
+  const race_timing seam{.handshake_decides = false};
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1
+      0 > connect 2001:db8::1
+    200 < connected 2001:db8::1 150
+    300 < succeeded 2001:db8::1
+    300 > won 2001:db8::1
+  )",
+               seam);
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1
+      0 > connect 2001:db8::1
+    200 < connected 2001:db8::1 150
+    350 > connect 192.0.2.1
+    370 < connected 192.0.2.1 20
+    380 < refused 2001:db8::1
+    390 < succeeded 192.0.2.1
+    390 > won 192.0.2.1
+  )",
+               seam);
+  // Never brought forward.
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 192.0.2.1
+      0 > connect 2001:db8::1
+     20 < connected 2001:db8::1 30
+    250 > connect 192.0.2.1
+    260 < succeeded 2001:db8::1
+    260 > won 2001:db8::1
+  )",
+               seam);
+}
+
+TEST_CASE("race: a group's endpoints are all started before the next group's", "[race][GROUP-4]") {
+  // "Attempts across service groups SHOULD be allowed to continue in parallel"
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 2001:db8::2 192.0.2.1 | 2001:db8::3 192.0.2.3
+      0 > connect 2001:db8::1
+    250 > connect 192.0.2.1
+    500 > connect 2001:db8::2
+    750 > connect 2001:db8::3
+    760 < connected 192.0.2.1
+    760 > won 192.0.2.1
+  )");
+}
+
 TEST_CASE("race: at most 32 attempts are in flight, and none is ended to make room",
           "[race][ATTEMPT-2]") {
   happy::race machine{race_timing{}};
   happy::endpoint_list many;
-  for (std::uint8_t i = 1; i <= 40; ++i) many.push_back({happy::make_ipv4(192, 0, 2, i), 80});
-  machine.set_plan(many, true);
+  for (std::uint8_t i = 1; i <= 40; ++i)
+    many.push_back({.where = {happy::make_ipv4(192, 0, 2, i), 80}});
+  machine.set_plan(many, true, {});
   happy::time_point now{};
   std::size_t started = 0;
   for (int step = 0; step < 400; ++step) {
@@ -250,7 +430,7 @@ TEST_CASE("race: at most 32 attempts are in flight, and none is ended to make ro
     if (action.what == happy::race_action::kind::wait) now += milliseconds(250);
   }
   CHECK(started == happy::max_attempts_in_flight);
-  machine.handle({.what = happy::race_event::kind::failed, .where = many[3]}, now);
+  machine.handle({.what = happy::race_event::kind::failed, .where = many[3].where}, now);
   CHECK(machine.poll(now).what == happy::race_action::kind::attempt);
 }
 
@@ -263,9 +443,9 @@ void check_order(const std::array<int, 6>& order) {
   const auto a = happy::test::parse_endpoint("2001:db8::1");
   const auto b = happy::test::parse_endpoint("192.0.2.1");
   happy::endpoint_list both;
-  both.push_back(a);
-  both.push_back(b);
-  machine.set_plan(both, true);
+  both.push_back({.where = a});
+  both.push_back({.where = b});
+  machine.set_plan(both, true, {});
   happy::time_point now{};
   int decided = 0;
   int attempts = 0;

@@ -193,3 +193,17 @@ TEST_CASE("resolution: late answers are kept, a second answer to a query is not"
   CHECK(r.answered(record_type::aaaa)->kind == answer_kind::positive);
   CHECK(r.all_answered());
 }
+
+TEST_CASE("resolution: as RFC 8305 has it, a positive AAAA is acted on at once and an A waits",
+          "[resolution][V2-1]") {
+  // RFC 8305 s3: "the first IPv6 connection attempt is immediately started", and of a positive A: "the client
+  // SHOULD wait a short time for the AAAA response"
+  const resolution::settings v2{.companion_delay = happy::duration(0), .deadline = at(10'000)};
+  resolution six = begun(v2);
+  six.handle(positive(record_type::aaaa), at(20));
+  check_moves_on(six, 20, move_on::preferred_answered);
+  resolution four = begun(v2);
+  four.handle(positive(record_type::a), at(20));
+  check_waits_until(four, 20, 70);
+  check_moves_on(four, 70, move_on::resolution_delay);
+}
