@@ -19,6 +19,10 @@ WERROR := $(if $(filter 12,$(shell $(CXX) -dumpversion 2>/dev/null)),1,0)
 endif
 #: V         1: show the commands
 V ?= 0
+#: SEED      the first connection that make sim simulates (default: 1)
+SEED ?= 1
+#: RUNS      how many connections make sim simulates (default: 20000)
+RUNS ?= 20000
 #: ARGS      arguments for unit-tests (make unit ARGS='[race]') and for the lab (make netns ARGS=...), bench and peers
 ARGS ?=
 #: PEERS     short: of make peers only what ends within three minutes
@@ -70,6 +74,7 @@ engine_sources := $(sort $(wildcard resolver/*.cc racer/*.cc))
 netlink_sources := $(sort $(wildcard resolver/netlink/*.cc))
 fuzz_sources   := $(sort $(filter-out tests/fuzz/libfuzzer.cc,$(wildcard tests/fuzz/*.cc)))
 unit_sources   := $(sort $(wildcard tests/unit/*.cc tests/support/*.cc)) $(fuzz_sources)
+sim_sources    := $(sort $(wildcard tests/sim/*.cc))
 # What of the shim is pure enough for the unit tests to link: nothing here defines a hooked name.
 SHIM_TESTABLE  := shim/config.cc shim/policy.cc
 victim_sources := $(sort $(wildcard tests/netns/victims/*.c))
@@ -79,6 +84,7 @@ shim_objects   := $(call objects,$(shim_sources))
 engine_objects := $(call objects,$(engine_sources))
 netlink_objects := $(call objects,$(netlink_sources))
 unit_objects   := $(call objects,$(unit_sources) $(wildcard $(SHIM_TESTABLE)))
+sim_objects    := $(call objects,$(sim_sources))
 victims        := $(victim_sources:tests/netns/victims/%.c=build/tests/victims/%)
 bench_tools    := $(patsubst tests/bench/%.c,build/tests/bench/%,$(filter-out %/empty.c,$(wildcard tests/bench/*.c))) \
                   build/tests/bench/empty.so
@@ -190,6 +196,10 @@ $(out)/unit-tests: $(unit_objects) $(engine_objects) $(netlink_objects)
 	$(call say,LINK,$@)
 	$(quiet)$(CXX) -o $@ $^ $(catch) $(cares) $(libnl) -pthread $(sanitize) $(LDFLAGS)
 
+$(out)/sim: $(sim_objects) $(engine_objects)
+	$(call say,LINK,$@)
+	$(quiet)$(CXX) -o $@ $^ $(cares) -pthread $(sanitize) $(LDFLAGS)
+
 $(out)/obj/%.o: %.cc $(out)/flags
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
@@ -251,12 +261,21 @@ $(sort $(out)/flags build/flags): Makefile FORCE
 # ---- tests --------------------------------------------------------------------------------------
 
 ##@ Test
-.PHONY: check unit spec netns matrix golden golden-update wrapper demo bench peers
+.PHONY: check unit sim study mutate spec netns matrix golden golden-update wrapper demo bench peers
 check: ## Packages, build and every test; the last line counts them
 	@tests/run-all
 
 unit: $(out)/unit-tests ## Unit tests of one variant: make unit ARGS='[race]', make unit SAN=thread
 	@tests/run-unit $< $(ARGS)
+
+sim: $(out)/sim ## Simulated connections: make sim SEED=7 RUNS=100000; a failure prints the command that shows it again
+	@$< --seed $(SEED) --runs $(RUNS) $(ARGS)
+
+study: $(out)/sim ## Time to connect over the simulation's networks, by several ways: the README's table
+	@$< --study --seed $(SEED) --runs $(RUNS)
+
+mutate: ## Whether unit tests and simulation notice a changed plan or race (half an hour)
+	@tests/sim/mutate $(ARGS)
 
 spec: ## Which tests prove which requirement: make spec ARGS='ATTEMPT-5'; one without a test fails
 	@tests/spec/check $(ARGS)
@@ -314,7 +333,7 @@ docs: build/obj/list-knobs ## Writes the table of knobs into README.md; check fa
 # ---- style --------------------------------------------------------------------------------------
 
 ##@ Style
-tidy_sources := $(shim_sources) $(engine_sources) $(netlink_sources) $(unit_sources) $(wildcard tests/netns/*.cc scripts/*.cc)
+tidy_sources := $(shim_sources) $(engine_sources) $(netlink_sources) $(unit_sources) $(sim_sources) $(wildcard tests/netns/*.cc scripts/*.cc)
 all_sources  := $(sort $(tidy_sources) $(victim_sources))
 # Recursive, so that headers and later test folders need no line here.
 format_files  = $(sort $(shell find shim resolver racer scripts tests -name '*.cc' -o -name '*.h' -o -name '*.c'))

@@ -2,10 +2,8 @@
 
 #include "racer/race.h"
 
-#include <algorithm>
 #include <array>
-#include <numeric>
-#include <vector>
+#include <cstdio>
 
 #include "tests/support/catch.h"
 #include "tests/support/race_script.h"
@@ -432,67 +430,4 @@ TEST_CASE("race: at most 32 attempts are in flight, and none is ended to make ro
   CHECK(started == happy::max_attempts_in_flight);
   machine.handle({.what = happy::race_event::kind::failed, .where = many[3].where}, now);
   CHECK(machine.poll(now).what == happy::race_action::kind::attempt);
-}
-
-namespace {
-
-// Runs one order of events and checks what must hold in every order.
-void check_order(const std::array<int, 6>& order) {
-  // Two endpoints can each fail or connect; time passes twice.
-  happy::race machine{race_timing{}};
-  const auto a = happy::test::parse_endpoint("2001:db8::1");
-  const auto b = happy::test::parse_endpoint("192.0.2.1");
-  happy::endpoint_list both;
-  both.push_back({.where = a});
-  both.push_back({.where = b});
-  machine.set_plan(both, true, {});
-  happy::time_point now{};
-  int decided = 0;
-  int attempts = 0;
-  const auto drain = [&] {
-    for (auto action = machine.poll(now); action.what != happy::race_action::kind::wait;
-         action = machine.poll(now)) {
-      REQUIRE(decided == 0);  // nothing after the end
-      if (action.what == happy::race_action::kind::attempt)
-        ++attempts;
-      else
-        ++decided;
-    }
-  };
-  drain();
-  using kind = happy::race_event::kind;
-  for (const int event : order) {
-    switch (event) {
-      case 0: machine.handle({.what = kind::failed, .where = a}, now); break;
-      case 1: machine.handle({.what = kind::connected, .where = a}, now); break;
-      case 2: machine.handle({.what = kind::failed, .where = b}, now); break;
-      case 3: machine.handle({.what = kind::connected, .where = b}, now); break;
-      case 4: now += milliseconds(250); break;
-      default:
-        machine.handle({.what = kind::troubled, .where = a}, now);
-        now += milliseconds(10);
-        break;
-    }
-    drain();
-  }
-  // Whatever is still under way now fails.
-  for (const auto& where : {a, b}) {
-    machine.handle({.what = kind::failed, .where = where}, now);
-    now += milliseconds(250);
-    drain();
-  }
-  CHECK(attempts >= 1);
-  CHECK(attempts <= 2);
-  CHECK(decided == 1);
-}
-
-}  // namespace
-
-TEST_CASE("race: in every order of six events there is one decision and nothing after it",
-          "[race][ATTEMPT-1][ATTEMPT-2]") {
-  std::array<int, 6> order{};
-  std::iota(order.begin(), order.end(), 0);
-  do {
-    check_order(order);
-  } while (std::next_permutation(order.begin(), order.end()));
 }

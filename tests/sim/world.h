@@ -1,0 +1,78 @@
+// What a simulated connection meets: endpoints and the network before each, the DNS, the settings.
+// A value: everything random in it, and in the run over it, follows from `seed`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "racer/timing.h"
+#include "resolver/address_order.h"
+
+namespace happy::sim {
+
+// The same numbers on every machine.
+class random_numbers {
+ public:
+  explicit random_numbers(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next();
+  std::uint64_t below(std::uint64_t bound) { return next() % bound; }
+  bool chance(unsigned percent) { return below(100) < percent; }
+  duration between(int low_ms, int high_ms);
+
+ private:
+  std::uint64_t state_;
+};
+
+// What a SYN that gets through meets.
+enum class answers_with : std::uint8_t { syn_ack, reset, soft_error, hard_error, nothing };
+
+struct path {
+  address where;
+  std::uint32_t group = 0;  // of its service record, in sorted order
+  answers_with reply = answers_with::syn_ack;
+  bool routed = true;  // false: connect() says so at once
+  duration rtt{};
+  duration remembered{};      // what the history says of its handshake; 0: nothing
+  unsigned loss_percent = 0;  // of each packet
+  // Nothing gets through from then until then.
+  duration dark_from{};
+  duration dark_until{};
+};
+
+enum class dns_reply : std::uint8_t { positive, no_data, name_error, server_failure, silent };
+
+struct query_fate {
+  dns_reply reply = dns_reply::positive;
+  duration after{};
+};
+
+// An answer that changes while the race runs: an endpoint leaves the list, or comes back.
+struct list_change {
+  duration at{};
+  std::uint32_t path = 0;
+  bool present = false;
+};
+
+struct world {
+  std::uint64_t seed = 0;
+  std::vector<path> paths;
+  query_fate aaaa;
+  query_fate a;
+  std::vector<list_change> changes;
+  race_timing timing;
+  duration program_deadline{};  // SO_SNDTIMEO; 0: none
+  int syn_retries = 6;
+  unsigned named = 0;  // which of the addresses that the lookup gave the program names
+};
+
+// At most so many endpoints of one family: what large names have.
+inline constexpr std::uint64_t most_endpoints = 10;
+
+world make_world(std::uint64_t seed);
+std::string describe(const world& w);
+
+// The worlds that are one step simpler; shrinking takes the first that still fails.
+std::vector<world> simpler(const world& w);
+
+}  // namespace happy::sim
