@@ -141,7 +141,8 @@ void read_number(environment& e, const knob& k, const char* variable, const char
 std::int32_t place_of(const char* text, const char* words) {
   const std::size_t wanted = std::strlen(text);
   for (std::int32_t place = 0; *words != 0; ++place) {
-    const std::size_t length = std::strcspn(words, " ");
+    std::size_t length = 0;
+    while (words[length] != 0 && words[length] != ' ') ++length;
     if (length == wanted && std::strncmp(words, text, length) == 0) return place;
     words += length + (words[length] != 0 ? 1 : 0);
   }
