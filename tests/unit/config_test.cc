@@ -168,6 +168,9 @@ TEST_CASE("config: NAT64 prefixes", "[config][V6ONLY-6]") {
     const happy::environment e = read({variable.c_str()});
     CHECK(e.refused == 1);
     CHECK(e.pref64 == nullptr);
+  }
+}
+
 TEST_CASE("config: choices", "[config][CONFIG-1]") {
   CHECK(happy::default_settings().profile == 0);
   CHECK(read({"HAPPY_PROFILE=standard"}).settings.profile == 0);
