@@ -59,7 +59,7 @@ happy_step take(core& c, pending_race& r, happy_connect& call) {
   const int error = named_error(r);
   if (!r.handed_over && !hand_over(r))
     return leave(c, r, call, error, "the program replaced the fd");
-  drop_lookup(c, r.lookup);
+  finish_lookup(c, r.lookup);
   return settle(c, r, call, 0, 0);
 }
 

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "racer/blocking_connect.h"
@@ -85,7 +86,18 @@ const char* judge_socket(pending_race& r, const happy_connect& call) {
 // Nothing but the named endpoint to try, now or later.
 bool is_single(core& c, const pending_race& r, time_point now) {
   if (lookup_is_open(c, r.lookup, now)) return false;
-  return r.known.candidates.size() == 1;
+  return std::all_of(r.known.candidates.begin(), r.known.candidates.end(), [&](const candidate& k) {
+    return k.destination == unmapped(r.named.address) && (k.port == 0 || k.port == r.port);
+  });
+}
+
+// A program that named no service tells here which one its lookup was for.
+void learn_service(core& c, const pending_race& r) {
+  intent* meant = c.intents.by_id(r.known.id);
+  if (meant == nullptr || !meant->service_unknown || meant->seen_port == r.port) return;
+  int type = 0;
+  if (read_socket(r.fd, SOL_SOCKET, SO_TYPE, type) && type == SOCK_STREAM)
+    meant->seen_port = r.port;
 }
 
 void describe(core& c, pending_race& r, const happy_connect& call, const endpoint& named,
@@ -159,9 +171,10 @@ happy_step connect_begin(core& c, happy_connect& call) {
     call.generation = r->generation;
     return start(c, *r, call, now);
   }
-  if (!c.intents.find(unmapped(named.address), thread, now, r->known)) {
+  if (!c.intents.find({unmapped(named.address), named.port}, thread, now, r->known)) {
     return give_up("address of no lookup");
   }
+  learn_service(c, *r);
   r->lookup = lookup_is_open(c, r->known.id, now) ? r->known.id : 0;
   const int known_error = c.intents.take_failure(named, thread, now);
   if (known_error == 0 && is_single(c, *r, now)) return give_up("single address");

@@ -1,6 +1,7 @@
 #include "racer/core.h"
 
 #include "racer/nonblocking_connect.h"
+#include "resolver/clock.h"
 #include "shim/base/address_filter.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 // True if nothing more is to be expected of it for a race.
 bool is_over(core& c, const lookup& l, time_point now) {
   const intent* meant = c.intents.by_id(l.id());
-  return l.dropped() || meant == nullptr || l.state().all_answered() ||
+  return l.dropped() || meant == nullptr || l.state().all_answered() || now >= l.until() ||
          now >= meant->made + late_answer_lifetime;
 }
 
@@ -45,15 +46,21 @@ void bound_open_lookups(core& c) {
   c.open_lookups.erase(victim == c.open_lookups.end() ? c.open_lookups.begin() : victim);
 }
 
-void drop_lookup(core& c, std::uint64_t id) {
+void finish_lookup(core& c, std::uint64_t id) {
+  const bool listened_to = c.hidden_worker.stays();
+  const time_point until = clock_now() + answers_after_success;
   for (const auto& l : c.open_lookups) {
-    if (l->id() == id) l->drop();
+    if (l->id() != id) continue;
+    if (listened_to)
+      l->linger(until);
+    else
+      l->drop();
   }
 }
 
 bool lookup_is_open(core& c, std::uint64_t id, time_point now) {
   return id != 0 && std::any_of(c.open_lookups.begin(), c.open_lookups.end(), [&](const auto& l) {
-           return l->id() == id && !is_over(c, *l, now);
+           return l->id() == id && l->until() == never && !is_over(c, *l, now);
          });
 }
 

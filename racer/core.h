@@ -31,7 +31,10 @@ struct running_lookup {
 
 struct core {
   explicit core(const happy_host& h)
-      : host(h), timing(timing_from(*h.settings)), translator(h.settings->pref64) {}
+      : host(h),
+        timing(timing_from(*h.settings)),
+        translator(h.settings->pref64),
+        services(services_from(*h.settings)) {}
 
   const happy_host& host;
   race_timing timing;
@@ -39,6 +42,7 @@ struct core {
   std::mutex lock;
   system_files files;
   intent_table intents;
+  std::vector<known_service> services;  // whose records are asked for
   std::vector<running_lookup> running_lookups;
   std::vector<std::unique_ptr<lookup>> open_lookups;
   race_pool races;
@@ -101,10 +105,14 @@ void mark_addresses(core& c, const intent& meant);
 // Makes room for one more open lookup.
 void bound_open_lookups(core& c);
 
-// Late answers of `id` will not be used any more: it is freed by the next service_lookups().
+// ATTEMPT-3: how long answers are taken in after a race has been won.
+inline constexpr duration answers_after_success = std::chrono::seconds(1);
+
+// A race has been won: late answers of `id` join no other. They are taken in for a while where a worker stays
+// that can listen; in a program without threads the next service_lookups() frees it.
 //
 // Context:  signal-safe.
-void drop_lookup(core& c, std::uint64_t id);
+void finish_lookup(core& c, std::uint64_t id);
 
 // Whether late answers of `id` may still come.
 bool lookup_is_open(core& c, std::uint64_t id, time_point now);

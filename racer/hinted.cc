@@ -24,10 +24,10 @@ bool is_stream(int fd) {
 }
 
 // Its table is large for the stack of a thread that connects to an address without a hint.
-[[gnu::noinline]] bool is_known(core& c, const address& a) {
+[[gnu::noinline]] bool is_known(core& c, const endpoint& named) {
   core_guard guard(c);
   known_destination known;
-  return c.intents.find(a, raw_gettid(), clock_now(), known);
+  return c.intents.find(named, raw_gettid(), clock_now(), known);
 }
 
 }  // namespace
@@ -46,13 +46,13 @@ void publish_hints(core& c, const intent& meant) {
 void follow_hint(core& c, const happy_connect& call, const endpoint& named) {
   happy_hint hint;
   if (c.host.find_hint(call.to, call.length, &hint) == 0 || !is_stream(call.fd)) return;
-  if (is_known(c, named.address)) return;
+  if (is_known(c, named)) return;
   if (may_be_in_handler(call.signals)) return;  // a lookup allocates
   addrinfo hints{};
   hints.ai_family = hint.af;
   hints.ai_socktype = SOCK_STREAM;
   const happy_question question{hint.name, nullptr, &hints};
-  begun_lookup begun = begin_lookup(c, question, false);
+  begun_lookup begun = begin_lookup(c, question, false, named.port);
   auto* work = std::get_if<std::unique_ptr<name_resolution>>(&begun.outcome);
   if (work == nullptr) return;
   if (trace_on()) {

@@ -87,21 +87,22 @@ void keep(core& c, intent&& meant, std::unique_ptr<lookup> open, bool worker_may
   if (wants_worker) c.hidden_worker.engage(c, {});
 }
 
-begun_lookup begin_lookup(core& c, const happy_question& question, bool complete) {
+begun_lookup begin_lookup(core& c, const happy_question& question, bool complete,
+                          std::uint16_t port) {
   std::uint64_t id = 0;
   std::shared_ptr<const system_snapshot> files;
-  bool nat64_known = false;
+  resolve_options options{.v2 = c.timing.profile == timing_profile::v2,
+                          .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms),
+                          .services = c.services,
+                          .keep_hints = c.host.settings->keep_hints != 0,
+                          .complete = complete};
   {
     core_guard guard(c);
     id = ++c.last_id;
     files = c.files.current();
-    nat64_known = expect_nat64(c, clock_now());
+    options.nat64 = expect_nat64(c, clock_now());
+    options.usual_port = port != 0 ? port : c.intents.seen_port(question.node);
   }
-  const resolve_options options{
-      .v2 = c.timing.profile == timing_profile::v2,
-      .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms),
-      .complete = complete,
-      .nat64 = nat64_known};
   return {id, name_resolution::begin(id, question, *files, options, clock_now())};
 }
 

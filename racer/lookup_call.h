@@ -20,8 +20,9 @@ struct begun_lookup {
   std::variant<declined, resolved, std::unique_ptr<name_resolution>> outcome;
 };
 
-// Begins a lookup, sending nothing yet.
-begun_lookup begin_lookup(core& c, const happy_question& question, bool complete);
+// Begins a lookup, sending nothing yet. `port`: where the program connects to, if it is known; else 0.
+begun_lookup begin_lookup(core& c, const happy_question& question, bool complete,
+                          std::uint16_t port = 0);
 
 // Keeps what the real getaddrinfo() answered, so that connect() knows the name behind an address.
 void remember(core& c, const happy_question& question, const addrinfo* list);

@@ -36,7 +36,7 @@ socket_state state_of(const program_socket& s) {
 
 void succeed(core& c, pending_race& r, const endpoint& where) {
   trace_race_endpoint("winner", r, where);
-  drop_lookup(c, r.lookup);
+  finish_lookup(c, r.lookup);
   abandon(c, r, "the program's own attempt has connected");
 }
 
@@ -102,7 +102,7 @@ void deliver(core& c, pending_race& r) {
   if (!alike || !hand_over(r)) return abandon(c, r, "the fd cannot be replaced");
   real->shutdown(r.original.fd, SHUT_RDWR);
   r.veiled = 0;
-  drop_lookup(c, r.lookup);
+  finish_lookup(c, r.lookup);
   abandon(c, r, "handed over");
 }
 

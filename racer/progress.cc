@@ -104,7 +104,7 @@ void add_once(endpoint_list& list, const listed_endpoint& e) {
 void refresh_plan(core& c, pending_race& r, time_point now) {
   if (const intent* meant = c.intents.by_id(r.lookup)) {
     r.known.candidates.clear();
-    for (const candidate& known : meant->candidates) r.known.candidates.push_back(known);
+    for (const candidate& known : meant->candidates_at(r.port)) r.known.candidates.push_back(known);
   }
   const privacy least = named_privacy(r);
   c.sorted.clear();
@@ -206,7 +206,7 @@ void connect_named(core& c, pending_race& r, time_point now) {
   r.machine.handle({.what = race_event::kind::connected, .where = r.named}, now);
   trace_race_endpoint("winner", r, r.named);
   close_attempts(r, nullptr);
-  drop_lookup(c, r.lookup);
+  finish_lookup(c, r.lookup);
 }
 
 void keep_failures(core& c, pending_race& r, time_point now) {

@@ -71,7 +71,7 @@ candidate_list find_candidates(core& c, const address& ipv4, const prefix_list& 
   candidate_list list;
   for (const address& a : synthesised(prefixes, ipv4)) append(list, a);
   known_destination known;
-  if (list.empty() || !c.intents.find(ipv4, raw_gettid(), now, known)) return list;
+  if (list.empty() || !c.intents.find({ipv4, 0}, raw_gettid(), now, known)) return list;
   for (const candidate& other : known.candidates) {
     if (other.destination.family == family::ipv6) {
       append(list, other.destination);

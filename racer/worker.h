@@ -46,6 +46,9 @@ class worker {
     if (leave_at_once_) wake();
   }
 
+  // It runs, and goes on to for a while without a race.
+  bool stays() const { return running_ && !leave_at_once_; }
+
   // The thread is to end as soon as it has no race.
   void dismiss();
 

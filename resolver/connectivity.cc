@@ -44,13 +44,14 @@ bool is_without_route(const address& far) {
   return fd.valid() && real->connect(fd.get(), to.get(), to.length) != 0 && errno == ENETUNREACH;
 }
 
-bool is_loopback(const sockaddr* a) {
+// How far an interface's address reaches; own_host for what is no address.
+privacy reach_of(const sockaddr* a) {
   endpoint where;
   if (!from_sockaddr(a, a->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6),
                      where)) {
-    return true;
+    return privacy::own_host;
   }
-  return privacy_of(where.address) == privacy::own_host;
+  return privacy_of(where.address);
 }
 
 family ask_preferred_family() {
@@ -72,7 +73,8 @@ configured_families families_configured() {
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     if (entry->ifa_addr == nullptr) continue;
     const int af = entry->ifa_addr->sa_family;
-    if ((af != AF_INET && af != AF_INET6) || is_loopback(entry->ifa_addr)) continue;
+    if ((af != AF_INET && af != AF_INET6) || reach_of(entry->ifa_addr) == privacy::own_host)
+      continue;
     (af == AF_INET ? found.ipv4 : found.ipv6) = true;
   }
   return found;
@@ -95,6 +97,17 @@ bool is_ipv6_only() {
   const bool only = is_without_route(far_ipv4) && reaches(probe, far_ipv6, ignored);
   kept.store(now | (only ? yes : 0), std::memory_order_relaxed);
   return only;
+}
+
+bool has_connectivity(family f) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return true;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != to_af(f)) continue;
+    if (reach_of(entry->ifa_addr) > privacy::link_local) return true;
+  }
+  return false;
 }
 
 family preferred_family() {

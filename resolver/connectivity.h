@@ -19,6 +19,12 @@ struct configured_families {
 // Context:  a netlink dump by getifaddrs(); allocates.
 configured_families families_configured();
 
+// QUERY-1: some interface but loopback has an address of the family beyond the link. An address brings the
+// route to its own network with it. On any error: yes.
+//
+// Context:  a netlink dump by getifaddrs(); allocates.
+bool has_connectivity(family f);
+
 inline constexpr duration preference_lifetime = std::chrono::seconds(1);
 
 // ANSWER-7: IPv6 where the host has a route and a source address for it beyond the link, or where

@@ -2,26 +2,35 @@
 
 #include <algorithm>
 
+#include "resolver/text_scan.h"
+
 namespace happy {
 namespace {
 
-bool holds(const std::vector<candidate>& list, const address& a) {
-  return std::any_of(list.begin(), list.end(),
+bool holds(const intent& i, const address& a) {
+  return std::find(i.handed.begin(), i.handed.end(), a) != i.handed.end() ||
+         std::any_of(i.candidates.begin(), i.candidates.end(),
                      [&](const candidate& c) { return c.destination == a; });
+}
+
+bool holds(const std::vector<candidate>& list, const candidate& like) {
+  return std::any_of(list.begin(), list.end(), [&](const candidate& c) {
+    return c.destination == like.destination && c.port == like.port;
+  });
 }
 
 bool is_fresh(const intent& i, time_point now) { return now - i.made <= intent_lifetime; }
 
-void copy(const intent& from, known_destination& out) {
+void copy(const intent& from, std::uint16_t port, known_destination& out) {
   out.id = from.id;
   out.candidates.clear();
-  for (const candidate& c : from.candidates) out.candidates.push_back(c);
+  for (const candidate& c : from.candidates_at(port)) out.candidates.push_back(c);
 }
 
 // Threads that disagree about an address have only their common ground raced.
-void intersect(known_destination& out, const intent& with) {
+void intersect(known_destination& out, std::uint16_t port, const intent& with) {
   for (std::size_t i = out.candidates.size(); i-- > 0;) {
-    if (!holds(with.candidates, out.candidates[i].destination)) out.candidates.erase(i);
+    if (!holds(with.candidates_at(port), out.candidates[i])) out.candidates.erase(i);
   }
   out.id = 0;
 }
@@ -33,24 +42,31 @@ void intent_table::add(intent made) {
   intents_.push_back(std::move(made));
 }
 
-bool intent_table::find(const address& a, pid_t thread, time_point now,
+bool intent_table::find(const endpoint& named, pid_t thread, time_point now,
                         known_destination& out) const {
   bool found = false;
   for (auto i = intents_.rbegin(); i != intents_.rend(); ++i) {
     if (!is_fresh(*i, now)) break;  // all before it are older
-    if (!holds(i->candidates, a)) continue;
+    if (!holds(*i, named.address)) continue;
     if (i->thread == thread) {
-      copy(*i, out);
+      copy(*i, named.port, out);
       return true;
     }
     if (!found) {
-      copy(*i, out);
+      copy(*i, named.port, out);
     } else {
-      intersect(out, *i);
+      intersect(out, named.port, *i);
     }
     found = true;
   }
   return found;
+}
+
+std::uint16_t intent_table::seen_port(const char* name) const {
+  const auto i = std::find_if(intents_.rbegin(), intents_.rend(), [name](const intent& x) {
+    return x.seen_port != 0 && equal_ignoring_case(x.name, name);
+  });
+  return i == intents_.rend() ? 0 : i->seen_port;
 }
 
 intent* intent_table::by_id(std::uint64_t id) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <span>
@@ -10,15 +11,12 @@
 #include <vector>
 
 #include "resolver/address_order.h"
-#include "resolver/answer.h"
+#include "resolver/endpoints.h"
 #include "shim/base/bounded_vector.h"
 #include "shim/base/endpoint.h"
 #include "shim/base/time.h"
 
 namespace happy {
-
-// Both families of one name.
-inline constexpr std::size_t max_candidates = 2 * max_addresses_per_answer;
 
 // Lookups remembered at once; the oldest is forgotten first. A program that looks up more names than
 // this before it connects to the first of them gets plain connects for those.
@@ -50,14 +48,28 @@ struct intent {
   bool partial = false;      // the program got its list before every answer was there,
   bool outgrown = false;     // and the rest has brought addresses that are not in it
   bool unconfirmed = false;  // a hint: answers count only once they contain the first candidate
-  std::vector<candidate> candidates;  // in the order of SORT-1
+  // In the order of SORT-1: at any port, and at `service_port` if there is anything.
+  std::vector<candidate> candidates;
+  std::vector<candidate> service_candidates;
+  std::vector<address> handed;     // to the program, which may name them although they are outdated
+  std::uint16_t service_port = 0;  // the port that the service records are for
+  bool service_unknown = false;    // the program named no service: connect() tells the port
+  std::uint16_t seen_port = 0;     // which it did
+  bool keep_hints = false;
   // The failed race's errors: served to `failed_thread`, until `failures_until`. Their room is made with
   // the candidates: a race may be lost where nothing can be allocated.
   std::vector<failure> failures;
   pid_t failed_thread = 0;
   time_point failures_until{};
 
-  void reserve_failures() { failures.reserve(candidates.size()); }
+  void reserve_failures() {
+    failures.reserve(std::max(candidates.size(), service_candidates.size()));
+  }
+
+  // What is raced by a connect() to `port`.
+  const std::vector<candidate>& candidates_at(std::uint16_t port) const {
+    return port == service_port && !service_candidates.empty() ? service_candidates : candidates;
+  }
 };
 
 // What connect() can know of the address it was given.
@@ -72,9 +84,12 @@ class intent_table {
  public:
   void add(intent made);
 
-  // The endpoints that the program meant by `a`: those of the latest lookup of `thread` that holds
-  // it; if only other threads' lookups do, what they have in common. False if no lookup holds it.
-  bool find(const address& a, pid_t thread, time_point now, known_destination& out) const;
+  // The endpoints that the program meant by `named`: those of the latest lookup of `thread` that holds
+  // its address; if only other threads' lookups do, what they have in common. False if no lookup holds it.
+  bool find(const endpoint& named, pid_t thread, time_point now, known_destination& out) const;
+
+  // Where the program connected to when it last named no service for this name; 0: not known.
+  std::uint16_t seen_port(const char* name) const;
 
   // nullptr once forgotten.
   intent* by_id(std::uint64_t id);

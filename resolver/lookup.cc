@@ -11,7 +11,16 @@
 namespace happy {
 namespace {
 
-const char* to_text(record_type type) { return type == record_type::a ? "A" : "AAAA"; }
+const char* to_text(record_type type) {
+  switch (type) {
+    case record_type::a: return "A";
+    case record_type::aaaa: return "AAAA";
+    case record_type::srv: return "SRV";
+    case record_type::svcb: return "SVCB";
+    case record_type::https: return "HTTPS";
+  }
+  return "?";
+}
 
 const char* to_text(answer_kind kind) {
   switch (kind) {
@@ -27,12 +36,21 @@ const char* to_text(answer_kind kind) {
   return "?";
 }
 
-void trace_answer(std::uint64_t id, const answer& a) {
+void trace_service(std::uint64_t id, const service_record& r) {
+  json_line line = trace_line("service", id);
+  line.number("priority", r.priority).text("target", r.target.empty() ? "." : r.target.c_str());
+  line.number("port", r.port).number("usable", r.usable ? 1 : 0);
+  line.list("hints", r.hints.size(), [&](std::size_t i) { return r.hints[i]; });
+  emit(line);
+}
+
+void trace_answer(std::uint64_t id, const std::string& name, const answer& a) {
   if (!trace_on()) return;
   json_line line = trace_line("answer", id);
-  line.text("type", to_text(a.type)).text("kind", to_text(a.kind));
+  line.text("name", name.c_str()).text("type", to_text(a.type)).text("kind", to_text(a.kind));
   line.list("addresses", a.addresses.size(), [&](std::size_t i) { return a.addresses[i]; });
   emit(line);
+  for (const service_record& r : a.services) trace_service(id, r);
 }
 
 void trace_query(std::uint64_t id, const std::string& name, record_type type) {
@@ -56,7 +74,7 @@ std::optional<move_on> lookup::turn(time_point now) {
     const resolution::action next = resolution_.poll(now);
     switch (next.what) {
       case resolution::action::kind::finished: return next.reason;
-      case resolution::action::kind::query: send(next.type, now); break;
+      case resolution::action::kind::query: send(next.query, now); break;
       case resolution::action::kind::wait:
         if (absorb(now)) break;  // a query that could not be sent is answered already
         return std::nullopt;
@@ -70,7 +88,12 @@ time_point lookup::wait_until(time_point now) {
 
 bool lookup::service(time_point now) {
   if (!hidden_) hide();
-  return take_in(now);
+  bool any = take_in(now);
+  for (resolution::action next = resolution_.poll(now);
+       next.what == resolution::action::kind::query; next = resolution_.poll(now)) {
+    any = send(next.query, now) || any;
+  }
+  return any;
 }
 
 // Nobody waits for the queries any more, and the program is to have the low numbers.
@@ -97,47 +120,49 @@ bool lookup::take_in(time_point now) {
 
 // Hands finished queries to the state machine.
 bool lookup::absorb(time_point now) {
-  const bool aaaa = absorb(record_type::aaaa, now);
-  return absorb(record_type::a, now) || aaaa;
+  bool any = false;
+  for (std::size_t i = 0; i < asked_.size(); ++i) any = absorb(i, now) || any;
+  return any;
 }
 
-bool lookup::absorb(record_type type, time_point now) {
-  std::vector<dns_query>& queries = of(type).queries;
+bool lookup::absorb(std::size_t number, time_point now) {
+  std::vector<dns_query>& queries = asked_[number].queries;
   for (auto query = queries.begin(); query != queries.end(); ++query) {
     std::optional<answer> a = query->take_answer();
     if (!a) continue;
     const bool failed = a->kind == answer_kind::server_failure || a->kind == answer_kind::timed_out;
     if (failed && queries.size() > 1) {  // a repetition may still succeed
       queries.erase(query);
-      return absorb(type, now);
+      return absorb(number, now);
     }
-    trace_answer(id_, *a);
-    keep_known_answer(plan_.name, *a, generation_, now);
-    resolution_.handle(*a, now);
+    trace_answer(id_, resolution_.name_of(number), *a);
+    keep_known_answer(resolution_.name_of(number), *a, generation_, now);
+    resolution_.handle(number, *a, now);
     queries.clear();
+    lives_ = true;
     return true;
   }
   return false;
 }
 
-// never: this type has its answer, the other has none either, or it was repeated often enough.
-time_point lookup::next_resend(record_type type) const {
-  const asked& a = of(type);
-  const record_type other_type = type == record_type::a ? record_type::aaaa : record_type::a;
-  const bool lives = resolution_.answered(other_type) != nullptr;
-  if (a.queries.empty() || !lives || a.queries.size() > std::size(resend_after)) return never;
+// never: it has its answer, none has one, or it was repeated often enough.
+time_point lookup::next_resend(const asked& a) const {
+  if (a.queries.empty() || !lives_ || a.queries.size() > std::size(resend_after)) return never;
   return a.sent + resend_after[a.queries.size() - 1];
 }
 
 void lookup::resend_if_due(time_point now) {
-  for (const record_type type : {record_type::aaaa, record_type::a}) {
-    if (now < next_resend(type)) continue;
-    trace_query(id_, plan_.name, type);
-    result<dns_query> query = dns_query::start(plan_.name, type, *plan_.config);
+  for (std::size_t i = 0; i < asked_.size(); ++i) {
+    asked& a = asked_[i];
+    if (now < next_resend(a)) continue;
+    const std::string& name = resolution_.name_of(i);
+    const record_type type = resolution_.type_of(i);
+    trace_query(id_, name, type);
+    result<dns_query> query = dns_query::start(name, type, *plan_.config);
     if (query.ok() && (!hidden_ || query.value().hide()))
-      of(type).queries.push_back(std::move(query.value()));
+      a.queries.push_back(std::move(query.value()));
     else
-      of(type).sent = never - std::chrono::hours(1);  // no socket: leave it at what was sent
+      a.sent = never - std::chrono::hours(1);  // no socket: leave it at what was sent
   }
 }
 
@@ -159,8 +184,9 @@ void lookup::drop() {
 }
 
 time_point lookup::deadline(time_point now) const {
-  time_point earliest = std::min(next_resend(record_type::aaaa), next_resend(record_type::a));
+  time_point earliest = until_;
   for (const asked& a : asked_) {
+    earliest = std::min(earliest, next_resend(a));
     for (const dns_query& query : a.queries) {
       if (const auto left = query.until_timeout()) earliest = std::min(earliest, now + *left);
     }
@@ -168,23 +194,27 @@ time_point lookup::deadline(time_point now) const {
   return earliest;
 }
 
-void lookup::send(record_type type, time_point now) {
-  if (const auto known = find_known_answer(plan_.name, type, generation_, now)) {
-    trace_answer(id_, *known);
-    resolution_.handle(*known, now);
-    return;
+bool lookup::send(std::size_t number, time_point now) {
+  const std::string& name = resolution_.name_of(number);
+  const record_type type = resolution_.type_of(number);
+  if (asked_.size() <= number) asked_.resize(number + 1);
+  if (const auto known = find_known_answer(name, type, generation_, now)) {
+    trace_answer(id_, name, *known);
+    resolution_.handle(number, *known, now);
+    return true;
   }
-  trace_query(id_, plan_.name, type);
-  result<dns_query> query = dns_query::start(plan_.name, type, *plan_.config);
-  if (query.ok()) {
-    of(type).queries.push_back(std::move(query.value()));
-    of(type).sent = now;
-    return;
+  trace_query(id_, name, type);
+  result<dns_query> query = dns_query::start(name, type, *plan_.config);
+  if (query.ok() && (!hidden_ || query.value().hide())) {
+    asked_[number].queries.push_back(std::move(query.value()));
+    asked_[number].sent = now;
+    return false;
   }
   answer failed;
   failed.type = type;
   failed.kind = answer_kind::not_sent;
-  resolution_.handle(failed, now);
+  resolution_.handle(number, failed, now);
+  return true;
 }
 
 duration glibc_patience(const resolver_config& config) {

@@ -1,7 +1,7 @@
 // One lookup of one name: the resolution state machine with real queries under it.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,10 +12,11 @@
 
 namespace happy {
 
-// A UDP and a TCP socket per nameserver and query, for both families.
-inline constexpr std::size_t max_lookup_fds = 2 * max_query_fds;
+// A UDP and a TCP socket per nameserver for four queries; no resolver configuration comes near. Sockets
+// beyond are looked at only when the others give an occasion.
+inline constexpr std::size_t max_lookup_fds = 4 * max_query_fds;
 
-// Once one family has answered, the nameserver lives: a silent query of the other one is sent again after
+// Once any query has been answered, the nameserver lives: a silent one is sent again after
 // these times, long before the resolver's own retry (5 s), because a late answer is of use for 5 s only.
 inline constexpr duration resend_after[] = {milliseconds(300), milliseconds(1000),
                                             milliseconds(2500)};
@@ -31,8 +32,8 @@ class lookup {
   // poll for poll_set() until wait_until().
   std::optional<move_on> turn(time_point now);
 
-  // Takes in what has arrived, without blocking, when the program's call is over or there was none: the
-  // sockets leave the program's way. True if an answer came.
+  // Takes in what has arrived, and sends what follows from it, without blocking, when the program's call is
+  // over or there was none: the sockets leave the program's way. True if an answer came.
   bool service(time_point now);
 
   bounded_vector<pollfd, max_lookup_fds> poll_set() const;
@@ -45,34 +46,38 @@ class lookup {
   // When the queries alone have: for what is left of a lookup that has moved on.
   time_point deadline(time_point now) const;
 
+  // Nobody waits for it any more, but for a while its answers are still taken in (ATTEMPT-3).
+  void linger(time_point until) { until_ = std::min(until_, until); }
+  time_point until() const { return until_; }
+
   const resolution& state() const { return resolution_; }
   void want_all() { resolution_.want_all(); }
   std::uint64_t id() const { return id_; }
 
  private:
-  // One record type: the query and its repetitions, all of them listening.
+  // A query of the state machine and its repetitions, all of them listening.
   struct asked {
     std::vector<dns_query> queries;
     time_point sent = never;
   };
 
-  asked& of(record_type type) { return asked_[type == record_type::aaaa ? 0 : 1]; }
-  const asked& of(record_type type) const { return asked_[type == record_type::aaaa ? 0 : 1]; }
   bool take_in(time_point now);
   void hide();
-  void send(record_type type, time_point now);
+  bool send(std::size_t number, time_point now);  // true: it was answered at once
   bool absorb(time_point now);
-  bool absorb(record_type type, time_point now);
+  bool absorb(std::size_t number, time_point now);
   void resend_if_due(time_point now);
-  time_point next_resend(record_type type) const;
+  time_point next_resend(const asked& a) const;
 
   std::uint64_t id_;
   name_plan plan_;
   std::uint64_t generation_;  // of all that the answers remembered hang on
   resolution resolution_;
-  std::array<asked, 2> asked_;
+  std::vector<asked> asked_;  // by the state machine's numbers
+  bool lives_ = false;        // a query has been answered
   bool hidden_ = false;
   bool dropped_ = false;
+  time_point until_ = never;
 };
 
 // When glibc gives up on nameservers that stay silent: its own sum of time-outs.

@@ -1,6 +1,10 @@
 #include "resolver/resolution.h"
 
 #include <algorithm>
+#include <iterator>
+#include <random>
+
+#include "resolver/text_scan.h"
 
 namespace happy {
 
@@ -14,23 +18,121 @@ const char* to_text(move_on reason) {
   return "?";
 }
 
-void resolution::handle(const answer& a, time_point now) {
-  query& q = of(a.type);
-  if (q.answered) return;
+// QUERY-4: the service, then AAAA, then A.
+resolution::resolution(const settings& s) : settings_(s) {
+  if (!settings_.service_name.empty()) {
+    service_settled_ = false;
+    ask(settings_.service_name, settings_.service_type);
+  }
+  ask_addresses(settings_.name);
+}
+
+std::optional<std::size_t> resolution::find(const std::string& name, record_type type) const {
+  for (std::size_t i = 0; i < queries_.size(); ++i) {
+    if (queries_[i].type == type && equal_ignoring_case(queries_[i].name, name)) return i;
+  }
+  return std::nullopt;
+}
+
+void resolution::ask(const std::string& name, record_type type) {
+  if (queries_.size() == max_queries || find(name, type)) return;
+  queries_.push_back({.name = name, .type = type});
+}
+
+void resolution::ask_addresses(const std::string& name) {
+  for (const family f : {family::ipv6, family::ipv4}) {
+    if (asked(f) && settings_.in_reserve != f) ask(name, record_for(f));
+  }
+}
+
+void resolution::handle(std::size_t number, const answer& a, time_point now) {
+  if (number >= queries_.size() || queries_[number].answered) return;
+  question& q = queries_[number];
   q.answered = true;
   q.what = a;
-  if (a.kind != answer_kind::positive) return;
+  if (!is_address(q.type)) return take_service(number, now);
+  if (a.kind != answer_kind::positive) return release_reserve();
   if (first_positive_ == never) first_positive_ = now;
-  if (family_of(a.type) == settings_.preferred) preferred_positive_ = now;
+  if (is_own(q.name) && family_of(q.type) == settings_.preferred)
+    preferred_positive_ = std::min(preferred_positive_, now);
+}
+
+// The name has no address in the family that this host could use: perhaps it has one in the other.
+void resolution::release_reserve() {
+  if (!settings_.in_reserve || any_positive() || !own_addresses_answered()) return;
+  settings_.in_reserve.reset();
+  ask_addresses(settings_.name);
+}
+
+void resolution::take_service(std::size_t number, time_point now) {
+  const std::string owner = queries_[number].name;
+  const std::vector<service_record> records = queries_[number].what.services;
+  if (records.empty()) {
+    // RFC 9460 s3: where an alias leads to no service record, its target is the endpoint.
+    if (owner != settings_.service_name) use({service_record{.target = owner}}, owner);
+    service_settled_ = true;
+    return;
+  }
+  // RFC 9460 s2.4.1: beside an alias nothing else counts.
+  const auto is_alias = [](const service_record& r) { return r.priority == 0; };
+  std::vector<service_record> aliases;
+  std::copy_if(records.begin(), records.end(), std::back_inserter(aliases), is_alias);
+  if (!aliases.empty()) return follow_alias(aliases[settings_.seed % aliases.size()]);
+  use(records, owner);
+  service_settled_ = true;
+  note_hints(now);
+}
+
+void resolution::follow_alias(const service_record& alias) {
+  const bool ends = alias.target.empty() || !alias.usable || alias_links_ == max_alias_links ||
+                    find(alias.target, settings_.service_type).has_value();  // a loop
+  if (ends) {  // RFC 9460 s3: resolution has failed, and the client goes on without it
+    service_settled_ = true;
+    return;
+  }
+  ++alias_links_;
+  ask(alias.target, settings_.service_type);
+  ask_addresses(alias.target);
+}
+
+void resolution::use(const std::vector<service_record>& records, const std::string& owner) {
+  std::minstd_rand random(settings_.seed);
+  for (const service_record& r : records) {
+    if (!r.usable) continue;
+    services_.push_back({.record = r, .rank = static_cast<std::uint16_t>(random())});
+    if (r.target.empty()) services_.back().record.target = owner;
+  }
+  std::stable_sort(services_.begin(), services_.end(), [](const service& a, const service& b) {
+    if (a.record.priority != b.record.priority) return a.record.priority < b.record.priority;
+    return a.rank < b.rank;
+  });
+  if (services_.size() > max_services) services_.resize(max_services);
+  for (const service& s : services_) ask_addresses(s.record.target);
+}
+
+// ANSWER-4: hints are positive answers.
+void resolution::note_hints(time_point now) {
+  for (const service& s : services_) {
+    for (const address& hint : s.record.hints) {
+      if (!asked(hint.family)) continue;
+      first_positive_ = std::min(first_positive_, now);
+      if (is_own(s.record.target) && hint.family == settings_.preferred)
+        preferred_positive_ = std::min(preferred_positive_, now);
+    }
+  }
+}
+
+void resolution::want_all() {
+  settings_.complete = true;
+  settings_.in_reserve.reset();
+  ask_addresses(settings_.name);
 }
 
 resolution::action resolution::poll(time_point now) {
-  // QUERY-4: back to back, AAAA before A.
-  for (const record_type type : {record_type::aaaa, record_type::a}) {
-    query& q = of(type);
-    if (q.sent || !asked(family_of(type))) continue;
-    q.sent = true;
-    return {.what = action::kind::query, .type = type};
+  for (std::size_t i = 0; i < queries_.size(); ++i) {
+    if (queries_[i].sent) continue;
+    queries_[i].sent = true;
+    return {.what = action::kind::query, .query = i};
   }
   move_on reason{};
   if (finished_by(reason, now)) return {.what = action::kind::finished, .reason = reason};
@@ -42,35 +144,74 @@ resolution::action resolution::poll(time_point now) {
 // How long a resolution that has addresses waits for more.
 time_point resolution::addresses_wait_until() const {
   if (!any_positive() || settings_.complete) return never;
-  const time_point for_preferred = first_positive_ + settings_.delay;
-  if (preferred_positive_ == never) return for_preferred;
-  return std::min(for_preferred, preferred_positive_ + settings_.companion_delay);
+  const time_point for_all = first_positive_ + settings_.delay;
+  if (!preferred_answered() || !service_settled_) return for_all;
+  // Where the preferred family has no address, nobody else is to be waited for.
+  if (preferred_positive_ == never) return first_positive_;
+  return std::min(for_all, preferred_positive_ + settings_.companion_delay);
 }
 
 bool resolution::finished_by(move_on& reason, time_point now) const {
-  if (all_answered()) {
+  // Addresses of other targets only join the race: a lookup does not wait for them.
+  const bool hopeless = own_addresses_answered() && !any_positive();
+  if (all_answered() || hopeless ||
+      (own_addresses_answered() && (service_settled_ || settings_.complete))) {
     reason = move_on::all_answered;
     return true;
   }
   if (now >= addresses_wait_until()) {
-    reason = preferred_positive_ != never ? move_on::preferred_answered : move_on::resolution_delay;
+    reason = preferred_answered() && service_settled_ ? move_on::preferred_answered
+                                                      : move_on::resolution_delay;
     return true;
   }
   reason = move_on::deadline;
   return now >= settings_.deadline;
 }
 
-const answer* resolution::answered(record_type type) const {
-  const query& q = of(type);
-  return q.answered ? &q.what : nullptr;
+const answer* resolution::answered(const std::string& name, record_type type) const {
+  const auto number = find(name, type);
+  return number && queries_[*number].answered ? &queries_[*number].what : nullptr;
 }
 
-int resolution::open_queries() const {
-  int open = 0;
-  for (const family f : {family::ipv6, family::ipv4}) {
-    if (asked(f) && !of(record_for(f)).answered) ++open;
-  }
-  return open;
+bool resolution::own_addresses_answered() const {
+  return std::all_of(queries_.begin(), queries_.end(), [this](const question& q) {
+    return q.answered || !is_address(q.type) || !is_own(q.name);
+  });
+}
+
+bool resolution::preferred_answered() const {
+  if (preferred_positive_ != never) return true;
+  return !asked(settings_.preferred) || answered(record_for(settings_.preferred)) != nullptr;
+}
+
+bool resolution::is_own(const std::string& name) const {
+  return equal_ignoring_case(name, settings_.name);
+}
+
+bool resolution::any_positive() const {
+  if (first_positive_ == never) return false;
+  const auto has_address = [this](family f) {
+    const answer* a = answered(record_for(f));
+    if (a != nullptr && a->kind == answer_kind::positive) return true;
+    return !replaces_hints(a) &&
+           std::any_of(services_.begin(), services_.end(), [&](const service& s) {
+             return is_own(s.record.target) &&
+                    std::any_of(s.record.hints.begin(), s.record.hints.end(),
+                                [f](const address& hint) { return hint.family == f; });
+           });
+  };
+  return (asked(family::ipv6) && has_address(family::ipv6)) ||
+         (asked(family::ipv4) && has_address(family::ipv4));
+}
+
+bool replaces_hints(const answer* a) {
+  return a != nullptr && (a->kind == answer_kind::positive || a->kind == answer_kind::no_data ||
+                          a->kind == answer_kind::name_error || a->kind == answer_kind::hollow);
+}
+
+bool resolution::all_answered() const {
+  return std::all_of(queries_.begin(), queries_.end(),
+                     [](const question& q) { return q.answered; });
 }
 
 }  // namespace happy

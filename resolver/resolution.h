@@ -2,8 +2,10 @@
 // Takes no clock and no socket; see lookup.h for the half that does.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "resolver/answer.h"
 #include "shim/base/time.h"
@@ -12,8 +14,8 @@ namespace happy {
 
 // Why a resolution stopped waiting.
 enum class move_on : std::uint8_t {
-  all_answered,        // every query has its answer
-  preferred_answered,  // ANSWER-2: an address, and the preferred family has spoken
+  all_answered,        // every query whose answer could change the outcome has it
+  preferred_answered,  // ANSWER-2: an address, and the preferred family and the service have spoken
   resolution_delay,    // ANSWER-3: an address, and the Resolution Delay has passed since
   deadline,            // glibc would have given up by now
 };
@@ -29,64 +31,120 @@ inline constexpr duration default_companion_delay = milliseconds(25);
 // It moves with the Resolution Delay, of whose default it is the half.
 constexpr duration companion_delay_for(duration resolution_delay) { return resolution_delay / 2; }
 
-// Spec:     hev3 Sending DNS Queries, hev3 Handling DNS Answers Asynchronously
+// AliasMode records followed one after the other. Chains of more than two are not seen in use.
+inline constexpr std::size_t max_alias_links = 4;
+
+// Service records whose endpoints are raced, those of the best priorities; their targets are asked for.
+inline constexpr std::size_t max_services = 4;
+
+// The service, AAAA and A of the name, of every alias, and the addresses of every target.
+inline constexpr std::size_t max_queries = 3 * (1 + max_alias_links) + 2 * max_services;
+
+// SVCB-2: hints hold until the name's own records say something, be it that there are none. An error says
+// nothing; nullptr: no answer yet.
+bool replaces_hints(const answer* a);
+
+// Spec:     hev3 Sending DNS Queries, hev3 Handling DNS Answers Asynchronously, hev3 Resolving SVCB/HTTPS
 class resolution {
  public:
   struct settings {
-    bool ipv4 = true;  // which families to ask for; at least one
+    bool ipv4 = true;  // which families the program wants; at least one
     bool ipv6 = true;
+    // QUERY-2: this family has no connectivity, so it is asked for only if the other has no address.
+    std::optional<family> in_reserve{};
     family preferred = family::ipv6;    // ANSWER-7
     duration delay = milliseconds(50);  // Resolution Delay
     duration companion_delay = default_companion_delay;
     bool complete = false;        // wait for every answer, as glibc does
     time_point deadline = never;  // of the whole resolution
+    std::string name{};
+    // Where the name's service records are; empty: they are not asked for.
+    std::string service_name{};
+    record_type service_type = record_type::https;
+    std::uint32_t seed = 0;  // for the choice among equals
   };
 
   struct action {
     enum class kind : std::uint8_t {
-      query,     // send a query of `type`
+      query,     // send query number `query`
       wait,      // nothing to do before `until`, unless an answer comes
       finished,  // stop waiting, because of `reason`; late answers may still be handled
     };
     kind what = kind::wait;
-    record_type type = record_type::aaaa;
+    std::size_t query = 0;
     time_point until = never;
     move_on reason = move_on::all_answered;
   };
 
-  explicit resolution(const settings& s) : settings_(s) {}
-
-  // An answer came in. Each query is answered once; a second answer to it is ignored.
-  void handle(const answer& a, time_point now);
-
-  // What to do next. Call until it says wait or finished.
-  action poll(time_point now);
-
-  // From now on every answer is waited for, as glibc does.
-  void want_all() { settings_.complete = true; }
-
-  // The answer to `type`, or nullptr while there is none (or it was not asked for).
-  const answer* answered(record_type type) const;
-
-  bool asked(family f) const { return f == family::ipv6 ? settings_.ipv6 : settings_.ipv4; }
-  bool any_positive() const { return first_positive_ != never; }
-  bool all_answered() const { return open_queries() == 0; }
-
- private:
-  struct query {
-    bool sent = false;
-    bool answered = false;
-    answer what;
+  // A target that a service record named.
+  struct service {
+    service_record record;  // `target` is a name to ask for, never empty
+    std::uint16_t rank = 0;
   };
 
-  query& of(record_type type) { return queries_[type == record_type::aaaa ? 0 : 1]; }
-  const query& of(record_type type) const { return queries_[type == record_type::aaaa ? 0 : 1]; }
+  explicit resolution(const settings& s);
+
+  // What to do next. Call until it says wait or finished. After an answer there may be more to ask, even
+  // when the resolution has finished.
+  action poll(time_point now);
+
+  // From now on every answer of the name's own addresses is waited for, as glibc does.
+  void want_all();
+
+  // The answer to query number `number`. Each is answered once; a second answer is ignored.
+  void handle(std::size_t number, const answer& a, time_point now);
+
+  std::size_t query_count() const { return queries_.size(); }
+  const std::string& name_of(std::size_t number) const { return queries_[number].name; }
+  record_type type_of(std::size_t number) const { return queries_[number].type; }
+
+  // The number of the query, if there is one.
+  std::optional<std::size_t> find(const std::string& name, record_type type) const;
+
+  // The answer, or nullptr while there is none (or it was not asked for). Of the lookup's own name:
+  const answer* answered(record_type type) const { return answered(settings_.name, type); }
+  const answer* answered(const std::string& name, record_type type) const;
+
+  // SVCB-1: all that service records say; empty while they are not there, or if none can be used. In
+  // the order of their priority.
+  const std::vector<service>& services() const { return services_; }
+  bool service_settled() const { return service_settled_; }
+
+  bool asked(family f) const { return f == family::ipv6 ? settings_.ipv6 : settings_.ipv4; }
+  const std::string& name() const { return settings_.name; }
+  // An address of the lookup's own name is there, or a hint at one.
+  bool any_positive() const;
+  // What the lookup's own name has in either family is known.
+  bool own_addresses_answered() const;
+  // Nothing more is expected.
+  bool all_answered() const;
+
+ private:
+  struct question {
+    std::string name;
+    record_type type;
+    bool sent = false;
+    bool answered = false;
+    answer what{};
+  };
+
+  void ask(const std::string& name, record_type type);
+  void ask_addresses(const std::string& name);
+  void take_service(std::size_t number, time_point now);
+  void follow_alias(const service_record& alias);
+  void use(const std::vector<service_record>& records, const std::string& owner);
+  void note_hints(time_point now);
+  void release_reserve();
+  bool is_own(const std::string& name) const;
+  bool preferred_answered() const;
   bool finished_by(move_on& reason, time_point now) const;
   time_point addresses_wait_until() const;
-  int open_queries() const;
 
   settings settings_;
-  std::array<query, 2> queries_;
+  std::vector<question> queries_;
+  std::vector<service> services_;
+  std::size_t alias_links_ = 0;
+  bool service_settled_ = true;
   time_point first_positive_ = never;
   time_point preferred_positive_ = never;
 };

@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "resolver/connectivity.h"
+#include "resolver/endpoints.h"
 #include "resolver/gai_conf.h"
+#include "resolver/host_name.h"
 #include "resolver/source_address.h"
 #include "resolver/thread_resolver.h"
 #include "resolver/trace.h"
@@ -13,6 +15,8 @@
 
 namespace happy {
 namespace {
+
+constexpr std::uint16_t https_port = 443;
 
 // The program's hints, or what glibc puts in their place.
 struct wish {
@@ -67,9 +71,9 @@ void trace_move_on(std::uint64_t id, move_on reason, bool open) {
   emit(line);
 }
 
-void trace_order(std::uint64_t id, const std::vector<candidate>& list) {
+void trace_order(std::uint64_t id, const char* event, const std::vector<candidate>& list) {
   if (!trace_on()) return;
-  json_line line = trace_line("order", id);
+  json_line line = trace_line(event, id);
   line.list("addresses", list.size(), [&](std::size_t i) { return list[i].destination; });
   emit(line);
 }
@@ -79,20 +83,44 @@ bool contains(const std::vector<candidate>& list, const address& a) {
                      [&](const candidate& c) { return c.destination == a; });
 }
 
-// Probes the sources of what is new and sorts the whole.
-void put_in_order(std::vector<candidate>& list, std::size_t first_new) {
+void put_in_order(std::vector<candidate>& list) {
   source_probe probe;
-  for (std::size_t i = first_new; i < list.size(); ++i) probe.probe(list[i], 0);
+  for (candidate& c : list) probe.probe(c, 0);
   find_prefix_lengths(list);
   sort_by_preference(list, system_policy());
 }
 
-void append_addresses(std::vector<candidate>& list, const answer* a) {
-  if (a == nullptr) return;
-  for (const address& where : a->addresses) {
-    if (list.size() < max_candidates && !contains(list, where))
-      list.push_back({.destination = where});
+// Puts `found` into the place of `list`, in order. False if that changes nothing.
+bool replace(std::vector<candidate>& list, std::vector<candidate> found) {
+  const auto same_endpoint = [](const candidate& a, const candidate& b) {
+    return a.destination == b.destination && a.port == b.port &&
+           a.service_priority == b.service_priority && a.hinted == b.hinted;
+  };
+  bool changed = list.size() != found.size();
+  source_probe probe;
+  for (candidate& c : found) {
+    const auto known = std::find_if(list.begin(), list.end(), [&](const candidate& k) {
+      return k.destination == c.destination;
+    });
+    changed = changed || std::none_of(list.begin(), list.end(),
+                                      [&](const candidate& k) { return same_endpoint(k, c); });
+    if (known == list.end()) {
+      probe.probe(c, 0);
+      continue;
+    }
+    candidate kept = *known;  // what the kernel and the past say of the address holds
+    kept.port = c.port;
+    kept.weight = c.weight;
+    kept.service_priority = c.service_priority;
+    kept.service_rank = c.service_rank;
+    kept.hinted = c.hinted;
+    c = kept;
   }
+  if (!changed) return false;
+  find_prefix_lengths(found);
+  sort_by_preference(found, system_policy());
+  list = std::move(found);
+  return true;
 }
 
 // The kinds of the answers, as bits; what has not been answered has timed out.
@@ -134,9 +162,26 @@ std::string canonical_name(const resolution& state, const name_plan& plan) {
   return plan.name;
 }
 
-resolution::settings settings_for(const wish& w, const name_plan& plan,
+// QUERY-3: where the service records of `name` are, if one of the services is at `port`.
+// RFC 9460 s2.3, s9.1: https at its own port needs no prefix.
+void ask_for_service(resolution::settings& s, const std::string& name, std::uint16_t port,
+                     const resolve_options& options) {
+  const auto service =
+      std::find_if(options.services.begin(), options.services.end(),
+                   [port](const known_service& k) { return k.port == port && port != 0; });
+  if (service == options.services.end()) return;
+  const bool https = service->scheme == "https";
+  s.service_type = https ? record_type::https : record_type::svcb;
+  s.service_name = name;
+  if (!https || port != https_port)
+    s.service_name = '_' + std::to_string(port) + "._" + service->scheme + '.' + name;
+  if (!is_host_name(s.service_name)) s.service_name.clear();  // longer than a name can be
+}
+
+resolution::settings settings_for(const wish& w, const name_plan& plan, std::uint16_t port,
                                   const resolve_options& options, time_point now) {
   resolution::settings s;
+  s.name = plan.name;
   s.ipv4 = w.af != AF_INET6;
   s.ipv6 = w.af != AF_INET;
   if ((w.flags & AI_ADDRCONFIG) != 0 && w.af == AF_UNSPEC) {
@@ -155,6 +200,11 @@ resolution::settings settings_for(const wish& w, const name_plan& plan,
   // A datagram client never comes to connect() a second address: it needs both families now.
   s.complete = options.complete || w.socktype == SOCK_DGRAM;
   s.deadline = now + glibc_patience(*plan.config);
+  if (s.complete) return s;
+  if (s.ipv4 && s.ipv6 && s.preferred == family::ipv4 && !has_connectivity(family::ipv6))
+    s.in_reserve = family::ipv6;
+  ask_for_service(s, plan.name, port, options);
+  s.seed = static_cast<std::uint32_t>(now.time_since_epoch().count());
   return s;
 }
 
@@ -175,6 +225,15 @@ declined decline(std::uint64_t id, const char* name, const char* reason) {
 }
 
 }  // namespace
+
+std::vector<known_service> services_from(const happy_settings& settings) {
+  if (settings.service_records == 0) return {};
+  std::vector<known_service> services{{https_port, "https"}};
+  for (const happy_service& s : settings.services) {
+    if (s.port != 0) services.push_back({s.port, s.scheme});
+  }
+  return services;
+}
 
 std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resolution::begin(
     std::uint64_t id, const happy_question& question, const system_snapshot& files,
@@ -205,7 +264,14 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   r->af_ = w.af;
   r->plan_ = std::move(std::get<name_plan>(planned));
   r->form_ = std::get<addrinfo_template>(form);
-  r->lookup_ = std::make_unique<lookup>(id, r->plan_, settings_for(w, r->plan_, options, now));
+  const std::uint16_t named_port = r->form_.kinds.empty() ? 0 : r->form_.kinds[0].port;
+  const std::uint16_t port = named_port != 0 ? named_port : options.usual_port;
+  const resolution::settings settings = settings_for(w, r->plan_, port, options, now);
+  r->meant_ = begin_intent(id, r->node_, w.af, now);
+  r->meant_.service_port = settings.service_name.empty() ? 0 : port;
+  r->meant_.service_unknown = named_port == 0;
+  r->meant_.keep_hints = options.keep_hints;
+  r->lookup_ = std::make_unique<lookup>(id, r->plan_, settings);
   return r;
 }
 
@@ -224,9 +290,7 @@ std::optional<std::variant<declined, resolved>> name_resolution::turn(time_point
 // asks for a name of this host, and binds to all its addresses.
 bool name_resolution::wants_to_bind(const resolution& state) const {
   if ((flags_ & AI_PASSIVE) == 0 || state.all_answered()) return false;
-  std::vector<candidate> found;
-  append_addresses(found, state.answered(record_type::a));
-  append_addresses(found, state.answered(record_type::aaaa));
+  std::vector<candidate> found = own_candidates(state);
   source_probe probe;
   for (candidate& c : found) probe.probe(c, 0);
   return std::any_of(found.begin(), found.end(), is_own);
@@ -248,16 +312,17 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   }
   if (is_irregular(state)) return decline(id_, node_.c_str(), "more addresses than are kept");
   resolved out;
-  out.meant = begin_intent(id_, node_, af_, now);
+  out.meant = meant_;
+  out.meant.made = now;
   add_late_answers(out.meant, state);
-  std::vector<address> addresses;
+  std::vector<address>& addresses = out.meant.handed;
   for (const candidate& c : out.meant.candidates) addresses.push_back(c.destination);
   const std::string canonical = canonical_name(state, plan_);
   out.list = build_addrinfo_list(addresses, form_,
                                  (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) out.code = EAI_MEMORY;
-  out.meant.partial = !state.all_answered();
-  if (out.meant.partial) out.open = std::move(lookup_);
+  out.meant.partial = !state.own_addresses_answered();
+  if (!state.all_answered()) out.open = std::move(lookup_);
   return out;
 }
 
@@ -273,8 +338,8 @@ intent intent_of(std::uint64_t id, const happy_question& question, const addrinf
     if (meant.candidates.size() == max_candidates) break;
     meant.candidates.push_back({.destination = where.address});
   }
-  put_in_order(meant.candidates, 0);
-  trace_order(id, meant.candidates);
+  put_in_order(meant.candidates);
+  trace_order(id, "order", meant.candidates);
   return meant;
 }
 
@@ -289,8 +354,8 @@ intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time
     const address where = answer.h_addrtype == AF_INET ? from_in_addr(in4) : from_in6_addr(in6);
     if (!contains(meant.candidates, where)) meant.candidates.push_back({.destination = where});
   }
-  put_in_order(meant.candidates, 0);
-  trace_order(id, meant.candidates);
+  put_in_order(meant.candidates);
+  trace_order(id, "order", meant.candidates);
   return meant;
 }
 
@@ -307,15 +372,12 @@ bool mentions(const resolution& state, const address& a) {
 bool add_late_answers(intent& meant, const resolution& state) {
   if (meant.unconfirmed && !mentions(state, meant.candidates.front().destination)) return false;
   meant.unconfirmed = false;
-  const std::size_t before = meant.candidates.size();
-  // glibc sorts a list in which IPv4 addresses come first; where its rules see no difference (an IPv4
-  // address in IPv6's clothes) they stay there.
-  if (meant.ipv4) append_addresses(meant.candidates, state.answered(record_type::a));
-  if (meant.ipv6) append_addresses(meant.candidates, state.answered(record_type::aaaa));
-  if (meant.candidates.size() == before) return false;
-  put_in_order(meant.candidates, before);
-  trace_order(meant.id, meant.candidates);
-  return true;
+  const bool own = replace(meant.candidates, own_candidates(state));
+  const bool more = replace(meant.service_candidates,
+                            service_candidates(state, meant.service_port, meant.keep_hints));
+  if (own) trace_order(meant.id, "order", meant.candidates);
+  if (more) trace_order(meant.id, "service_order", meant.service_candidates);
+  return own || more;
 }
 
 }  // namespace happy

@@ -3,7 +3,10 @@
 
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "resolver/addrinfo_list.h"
 #include "resolver/intent.h"
@@ -13,9 +16,22 @@
 
 namespace happy {
 
+// A service whose records steer connects to its port: https at 443, and what the user lists.
+struct known_service {
+  std::uint16_t port = 0;
+  std::string scheme;
+};
+
+// What the user's settings say.
+std::vector<known_service> services_from(const happy_settings& settings);
+
 struct resolve_options {
   bool v2 = false;  // RFC 8305: a positive AAAA answer is acted on at once
   duration resolution_delay = milliseconds(50);
+  std::span<const known_service> services{};
+  // Where the program connected to when it last named no service for this name; 0: not known.
+  std::uint16_t usual_port = 0;
+  bool keep_hints = false;
   bool complete =
       false;  // wait for every answer: the process compares addresses instead of connecting
   bool nat64 = false;  // IPv4 addresses are of use without IPv4: a NAT64's prefix is known
@@ -64,6 +80,7 @@ class name_resolution {
   int af_ = AF_UNSPEC;
   name_plan plan_;
   addrinfo_template form_;
+  intent meant_;
   std::unique_ptr<lookup> lookup_;
 };
 
@@ -75,8 +92,8 @@ intent intent_of(std::uint64_t id, const happy_question& question, const addrinf
 // The same for gethostbyname(name).
 intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time_point now);
 
-// Takes the addresses of late answers into the intent, in their place in the order.
-// True if there was a new one.
+// Takes late answers into the intent, each address in its place in the order: new ones, and the loss of hints
+// that were not confirmed. True if anything changed.
 bool add_late_answers(intent& meant, const resolution& state);
 
 }  // namespace happy

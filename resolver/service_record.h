@@ -19,11 +19,11 @@ struct service_record {
   std::uint16_t priority = 0;  // 0 in SVCB and HTTPS: AliasMode
   std::uint16_t weight = 0;    // SRV only
   std::uint16_t port = 0;      // 0: the client's own
-  std::string target;          // in lower case, without the last dot; empty: "."
+  std::string target{};        // in lower case, without the last dot; empty: "."
   // A client that speaks TCP and knows the keys of RFC 9460 can use it: no other key is mandatory, its ALPN
   // set has something for TCP, its port and target can be asked for.
   bool usable = true;
-  bounded_vector<address, 2 * max_hints> hints;
+  bounded_vector<address, 2 * max_hints> hints{};
 };
 
 // Both are pure, and read nothing outside the spans.

@@ -46,7 +46,7 @@ std::string with_unit(std::string text, const knob& k) {
 
 std::string fallback(const knob& k) {
   if (k.kind == knob_kind::path) return "off";
-  if (k.kind == knob_kind::words) return "none";
+  if (k.kind == knob_kind::words || k.kind == knob_kind::services) return "none";
   if (k.kind == knob_kind::prefixes) return "found out";
   if (k.kind == knob_kind::choice) return choices(k, "", k.fallback);
   return with_unit(std::to_string(k.fallback), k);
@@ -60,6 +60,8 @@ std::string range(const knob& k, bool markdown) {
     return std::string("list of prefixes, or ") + tick + "none" + tick;
   if (k.kind == knob_kind::choice) return choices(k, tick);
   if (k.kind == knob_kind::words) return "list of " + force_list(tick, tick, ", ");
+  if (k.kind == knob_kind::services)
+    return std::string("list of PORT=SCHEME, like ") + tick + "8443=https,853=dot" + tick;
   if (k.minimum == 0 && k.maximum == 1) return "0, 1";
   return with_unit(std::to_string(k.minimum) + " to " + std::to_string(k.maximum), k);
 }
@@ -87,6 +89,7 @@ void print_shell(const knob& k) {
                      : k.kind == knob_kind::path     ? "path"
                      : k.kind == knob_kind::prefixes ? "prefixes"
                      : k.kind == knob_kind::choice   ? "choice"
+                     : k.kind == knob_kind::services ? "services"
                                                      : "words";
   std::string low = number ? std::to_string(k.minimum) : k.choices;
   if (k.kind == knob_kind::words) low = force_list("", "", " ");

@@ -57,6 +57,14 @@ struct happy_real {
   int (*clock_gettime)(clockid_t clock, struct timespec* out);
 };
 
+/* A service whose records (SVCB, HTTPS) steer connects to its port. */
+#define HAPPY_MAX_SERVICES 8
+#define HAPPY_MAX_SCHEME 16 /* with its end */
+struct happy_service {
+  uint16_t port; /* 0: none */
+  char scheme[HAPPY_MAX_SCHEME];
+};
+
 /* The values a user can set (HAPPY_* variables), checked: inside their ranges. Times in milliseconds. */
 struct happy_settings {
   int32_t resolution_delay_ms;
@@ -65,9 +73,12 @@ struct happy_settings {
   int32_t maximum_connection_attempt_delay_ms;
   int32_t last_resort_synthesis_delay_ms;
   int32_t preferred_address_family_count;
-  int32_t partial;   /* 0: lookups return complete results only */
-  int32_t disable;   /* 1: every hook is the real function; the engine never sees it */
-  uint32_t force;    /* HAPPY_FORCE_* bits, for tests */
+  int32_t partial;         /* 0: lookups return complete results only */
+  int32_t disable;         /* 1: every hook is the real function; the engine never sees it */
+  int32_t service_records; /* 0: none are asked for */
+  int32_t keep_hints; /* 1: address hints that were not confirmed come last, 0: they are dropped */
+  struct happy_service services[HAPPY_MAX_SERVICES]; /* beside https at 443 */
+  uint32_t force;                                    /* HAPPY_FORCE_* bits, for tests */
   int32_t fail_call; /* the how-manieth call of the engine through the table below fails; 0: none */
   int32_t trace;     /* 0: off */
   const char* pref64;      /* HAPPY_PREF64: NAT64 prefixes by commas, or "none"; NULL: find out */
@@ -144,8 +155,8 @@ struct happy_question {
   const struct addrinfo* hints;
 };
 
-/* A UDP and a TCP socket for each of 16 nameservers, for both families. */
-#define HAPPY_MAX_LOOKUP_FDS 64
+/* A UDP and a TCP socket for each of 16 nameservers, for four queries. */
+#define HAPPY_MAX_LOOKUP_FDS 128
 
 /* What the caller's thread of getaddrinfo() has to do next. As with connect(), only the shim blocks. */
 enum happy_lookup_step {

@@ -49,6 +49,12 @@ constexpr knob all_knobs[] = {
      "standard fast v2"},
     {"HAPPY_KNOWN_LOCAL_ULA", knob_kind::number, "", 0, 1, 0, &happy_settings::known_local_ula, "",
      "1: unique local addresses in this host's own /48 go before global ones"},
+    {"HAPPY_SERVICE_RECORDS", knob_kind::number, "", 0, 1, 1, &happy_settings::service_records, "",
+     "0: HTTPS and SVCB records are never asked for"},
+    {"HAPPY_SERVICES", knob_kind::services, "", 0, 0, 0, nullptr, "",
+     "services beside https at port 443 whose records steer connects to their port"},
+    {"HAPPY_KEEP_HINTS", knob_kind::number, "", 0, 1, 0, &happy_settings::keep_hints, "",
+     "1: address hints that a target's own records do not confirm are tried last, not dropped"},
     {"HAPPY_FORCE", knob_kind::words, "", 0, 0, 0, nullptr, "",
      "for testing: swap hands every TCP connect over to a hidden attempt, fail:NAME lets NAME "
      "fail"},
@@ -125,6 +131,42 @@ bool are_prefixes(const char* text) {
   }
 }
 
+// RFC 3986 s3.1, as a label of a name.
+bool is_scheme_char(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
+
+// Reads PORT=SCHEME; where it ends, or nullptr.
+const char* parse_service(const char* text, happy_service& out) {
+  std::int32_t port = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) {
+    port = port * 10 + (*text - '0');
+    if (port > 65535) return nullptr;
+  }
+  if (port == 0 || *text++ != '=') return nullptr;
+  std::size_t length = 0;
+  for (; is_scheme_char(*text); ++text) {
+    if (length + 1 == sizeof out.scheme) return nullptr;
+    out.scheme[length++] = *text;
+  }
+  out.scheme[length] = 0;
+  out.port = static_cast<std::uint16_t>(port);
+  return length > 0 ? text : nullptr;
+}
+
+// False, and `settings` as they were, if it is no such list.
+bool parse_services(const char* text, happy_settings& settings) {
+  happy_service found[HAPPY_MAX_SERVICES]{};
+  for (happy_service& service : found) {
+    text = parse_service(text, service);
+    if (text == nullptr) return false;
+    if (*text == 0) {
+      std::memcpy(settings.services, found, sizeof found);
+      return true;
+    }
+    if (*text++ != ',') return false;
+  }
+  return false;  // more than there is room for
+}
+
 void refuse(environment& e, const char* variable) {
   if (e.refused++ != 0) return;
   const std::size_t room = sizeof e.first_refused - 1;
@@ -172,6 +214,8 @@ void read_variable(environment& e, const char* variable) {
       } else {
         refuse(e, variable);
       }
+    } else if (k.kind == knob_kind::services) {
+      if (!parse_services(text, e.settings)) refuse(e, variable);
     } else {
       e.settings.force = parse_words(text);
       if (e.settings.force == 0) refuse(e, variable);

@@ -16,4 +16,9 @@ inline address ip(const std::string& text) {
   throw std::invalid_argument("not an address: " + text);
 }
 
+inline std::string text(const address& a) {
+  char buffer[INET6_ADDRSTRLEN];
+  return inet_ntop(to_af(a.family), a.bytes.data(), buffer, sizeof buffer);
+}
+
 }  // namespace happy::test

@@ -30,7 +30,7 @@ intent lookup_of(std::uint64_t id, pid_t thread, std::initializer_list<address> 
 std::vector<address> known(const intent_table& table, const address& a, time_point now = start) {
   known_destination found;
   std::vector<address> result;
-  if (!table.find(a, this_thread, now, found)) return result;
+  if (!table.find({a, 0}, this_thread, now, found)) return result;
   for (const candidate& c : found.candidates) result.push_back(c.destination);
   return result;
 }

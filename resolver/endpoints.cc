@@ -1,0 +1,87 @@
+#include "resolver/endpoints.h"
+
+#include <algorithm>
+
+#include "resolver/text_scan.h"
+
+namespace happy {
+namespace {
+
+bool contains(const std::vector<candidate>& list, const candidate& like) {
+  return std::any_of(list.begin(), list.end(), [&](const candidate& c) {
+    return c.destination == like.destination && c.port == like.port;
+  });
+}
+
+void add(std::vector<candidate>& list, const candidate& c) {
+  if (list.size() < max_candidates && !contains(list, c)) list.push_back(c);
+}
+
+// Adds the addresses of one name and family, each made like `form`.
+void add_known(std::vector<candidate>& list, const answer* found, candidate form) {
+  if (found == nullptr) return;
+  for (const address& where : found->addresses) {
+    form.destination = where;
+    add(list, form);
+  }
+}
+
+void add_hints(std::vector<candidate>& list, const service_record& record, family f,
+               candidate form) {
+  form.hinted = true;
+  for (const address& where : record.hints) {
+    form.destination = where;
+    if (where.family == f) add(list, form);
+  }
+}
+
+// glibc sorts a list in which IPv4 addresses come first; where its rules see no difference (an IPv4 address
+// in IPv6's clothes) they stay there.
+constexpr family both_families[] = {family::ipv4, family::ipv6};
+
+}  // namespace
+
+std::vector<candidate> own_candidates(const resolution& state) {
+  std::vector<candidate> list;
+  for (const family f : both_families) {
+    if (!state.asked(f)) continue;
+    const answer* found = state.answered(record_for(f));
+    add_known(list, found, {});
+    if (replaces_hints(found)) continue;
+    for (const resolution::service& s : state.services()) {
+      if (equal_ignoring_case(s.record.target, state.name())) add_hints(list, s.record, f, {});
+    }
+  }
+  return list;
+}
+
+std::vector<candidate> service_candidates(const resolution& state, std::uint16_t port,
+                                          bool keep_hints) {
+  std::vector<candidate> list;
+  std::vector<candidate> outdated;
+  for (const resolution::service& s : state.services()) {
+    candidate form;
+    form.port = s.record.port == port ? std::uint16_t{0} : s.record.port;
+    form.service_priority = s.record.priority;
+    form.service_rank = s.rank;
+    candidate late = form;
+    late.service_priority = outdated_hint_priority;
+    late.service_rank = 0;
+    for (const family f : both_families) {
+      if (!state.asked(f)) continue;
+      const answer* found = state.answered(s.record.target, record_for(f));
+      add_known(list, found, form);
+      if (!replaces_hints(found)) {
+        add_hints(list, s.record, f, form);
+      } else if (keep_hints) {
+        add_hints(outdated, s.record, f, late);
+      }
+    }
+  }
+  if (state.services().empty()) return list;
+  for (const candidate& own : own_candidates(state)) add(list, own);
+  for (const candidate& hint : outdated) add(list, hint);
+  return list;
+}
+
+}  // namespace happy
