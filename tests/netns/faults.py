@@ -66,6 +66,8 @@ TABLE = (
     ("v6-prohibited", "", "a router answers IPv6 SYNs: administratively prohibited",
      _fixed(forward_rules=(f"{_SYN6} reject with icmpv6 admin-prohibited",))),
     ("v6-noroute", "", "the client has an IPv6 address but no route", _fixed(client_commands=("route del ::/0",))),
+    ("v6-none", "", "the client has no IPv6 address", _fixed(client_commands=("-6 addr flush dev c0",))),
+    ("v4-none", "", "the client has no IPv4 address", _fixed(client_commands=("-4 addr flush dev c0",))),
     ("v6-unreachable-route", "", "the client's own IPv6 route says unreachable",
      _fixed(client_commands=("route replace unreachable 2001:db8:2::/64",))),
     ("v6-slow", "MS", "the IPv6 round trip takes MS", _slow(_V6)),
