@@ -118,13 +118,19 @@ def is_lost(name, record_type, lost):
     return _seen[name, record_type] <= lost
 
 
-def reply_to(query, transport, server_address):
-    """The reply to `query` after its delay; None to stay silent, b"" to close a TCP connection."""
+def report_query(query, transport, server_address):
+    """Tells that a query has come; whether it is one."""
     try:
-        name, record_type, question = parse_question(query)
+        name, record_type, _ = parse_question(query)
     except (ValueError, IndexError, struct.error):
-        return None
+        return False
     report("query", name=name, type=record_type, transport=transport, server=server_address)
+    return True
+
+
+def reply_to(query, transport):
+    """The reply to `query` after its delay; None to stay silent, b"" to close a TCP connection."""
+    name, record_type, question = parse_question(query)
     with open(sys.argv[1], encoding="ascii") as zone_file:
         zone = json.load(zone_file)
     rule = zone.get(name, {}).get(record_type, {})
@@ -146,12 +152,19 @@ def reply_to(query, transport, server_address):
     return make_reply(query, question, records, rcode, False)
 
 
+class UdpServer(socketserver.ThreadingUDPServer):
+    """Reports queries before they get a thread each: in the order in which they came."""
+
+    def verify_request(self, request, client_address):
+        return report_query(request[0], "udp", self.server_address[0])
+
+
 class UdpHandler(socketserver.BaseRequestHandler):
     """Answers one datagram, in a thread of its own, so that a delay delays nothing else."""
 
     def handle(self):
         query, udp_socket = self.request
-        reply = reply_to(query, "udp", self.server.server_address[0])
+        reply = reply_to(query, "udp")
         if reply:
             udp_socket.sendto(reply, self.client_address)
 
@@ -162,7 +175,7 @@ class TcpHandler(socketserver.StreamRequestHandler):
     def handle(self):
         while len(prefix := self.rfile.read(2)) == 2:
             query = self.rfile.read(struct.unpack("!H", prefix)[0])
-            reply = reply_to(query, "tcp", self.server.server_address[0])
+            reply = report_query(query, "tcp", self.server.server_address[0]) and reply_to(query, "tcp")
             if reply == b"":
                 return
             if reply:
@@ -171,7 +184,7 @@ class TcpHandler(socketserver.StreamRequestHandler):
 
 def serve(address):
     """Starts both transports on `address`."""
-    for base, handler in ((socketserver.ThreadingUDPServer, UdpHandler), (socketserver.ThreadingTCPServer, TcpHandler)):
+    for base, handler in ((UdpServer, UdpHandler), (socketserver.ThreadingTCPServer, TcpHandler)):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         settings = {"address_family": family, "daemon_threads": True, "allow_reuse_address": True}
         where = socket.getaddrinfo(address, 53, family, socket.SOCK_DGRAM, 0, socket.AI_NUMERICHOST)[0][4]  # with its scope
