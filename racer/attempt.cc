@@ -49,9 +49,9 @@ started_attempt start_attempt(const original_socket& original, const endpoint& t
   if (!made.ok()) return refused(made.error());
   const int fd = made.value().get();
   if (!same_network(original.fd, fd)) return refused(ENOTSUP);
-  if (!copy_options(original.fd, original.socket_family, fd, f, original.early)) {
-    return refused(ENOTSUP);
-  }
+  const result<options_digest> options =
+      copy_options(original.fd, original.socket_family, fd, f, original.early);
+  if (!options.ok()) return refused(ENOTSUP);
   if (!bind_like(original, fd)) return refused(ENOTSUP);
   want_soft_errors(fd, f);
 
@@ -59,7 +59,8 @@ started_attempt start_attempt(const original_socket& original, const endpoint& t
   const int error = real->connect(fd, target.get(), target.length) == 0 ? 0 : errno;
   return {.socket = std::move(made.value()),
           .error = error,
-          .reached_network = error == 0 || error == EINPROGRESS};
+          .reached_network = error == 0 || error == EINPROGRESS,
+          .options = options.value()};
 }
 
 bool has_ended(const guarded_socket& socket) {

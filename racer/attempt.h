@@ -29,6 +29,7 @@ struct started_attempt {
   guarded_socket socket;
   int error = 0;                // of connect(): 0 connected at once, EINPROGRESS, or why it failed
   bool reached_network = true;  // a packet left this host
+  options_digest options = 0;   // of the original, as copied
 };
 
 // Context:  worker thread; does not block; the engine's lock may be held.

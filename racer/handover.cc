@@ -80,7 +80,8 @@ void move_signals(const pending_race& r) {
 
 bool find_everyone(const pending_race& r, fd_list& aliases, epoll_entry_list& entries) {
   return !is_shared_with_relatives(r.fd, r.thread) &&
-         find_aliases(r.fd, r.original_dup.get(), aliases) && find_epoll_entries(aliases, entries);
+         find_aliases(r.fd, r.original_dup.get(), aliases) &&
+         find_epoll_entries(aliases, r.winner_socket.get(), entries);
 }
 
 }  // namespace

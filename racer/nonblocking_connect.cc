@@ -90,16 +90,22 @@ const program_socket& target_for(const pending_race& r, family f) {
   return same == r.sockets.end() ? r.sockets[0] : *same;
 }
 
+// The program may have set options since the winner was made.
+bool make_alike(const pending_race& r, family original) {
+  const int winner = r.winner_socket.get();
+  const family f = r.winner.address.family;
+  return (digest_options(r.original.fd, original) == r.winner_options ||
+          copy_options(r.original.fd, original, winner, f, r.original.early).ok()) &&
+         copy_file_state(r.original.fd, original, winner, f);
+}
+
 // The winner's socket is put in its place; poll() and select() of the program wake by the shutdown of the
 // original, look the number up again, and see the new socket.
 void deliver(core& c, pending_race& r) {
   const program_socket target = target_for(r, r.winner.address.family);
   if (!lean_on(r, target)) return abandon(c, r, "the fd cannot be replaced");
-  copy_options(r.original.fd, target.where.address.family, r.winner_socket.get(),
-               r.winner.address.family, r.original.early);
-  const bool alike = copy_file_state(r.original.fd, target.where.address.family,
-                                     r.winner_socket.get(), r.winner.address.family);
-  if (!alike || !hand_over(r)) return abandon(c, r, "the fd cannot be replaced");
+  if (!make_alike(r, target.where.address.family) || !hand_over(r))
+    return abandon(c, r, "the fd cannot be replaced");
   real->shutdown(r.original.fd, SHUT_RDWR);
   r.veiled = 0;
   finish_lookup(c, r.lookup);
@@ -141,7 +147,8 @@ bool take_attempt(pending_race& first, pending_race& r) {
     return false;
   }
   const family f = r.named.address.family;
-  if (!adopt_original(r) || !copy_options(r.original.fd, f, a->socket.get(), f, r.original.early)) {
+  if (!adopt_original(r) ||
+      !copy_options(r.original.fd, f, a->socket.get(), f, r.original.early).ok()) {
     return false;
   }
   if (!copy_file_state(r.original.fd, f, a->socket.get(), f)) return false;

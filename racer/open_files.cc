@@ -3,10 +3,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -97,8 +100,13 @@ bool for_each_line(const char* path, Function&& visit) {
   }
 }
 
-// An epoll set is an anonymous inode: a file of no type.
-bool may_be_epoll_set(const struct stat& file) { return (file.st_mode & S_IFMT) == 0; }
+// As an epoll set is: a file of no type.
+bool is_anonymous(const struct stat& file) { return (file.st_mode & S_IFMT) == 0; }
+
+// Other anonymous files (an eventfd, an io_uring) answer EINVAL. They are not read: it would cost more.
+bool is_epoll_set(int fd, int outside) {
+  return real->epoll_ctl(fd, EPOLL_CTL_DEL, outside, nullptr) == 0 || errno != EINVAL;
+}
 
 // Calls `visit(entry)` for what is registered in the set.
 template <typename Function>
@@ -128,8 +136,9 @@ class open_files {
     return readable_;
   }
 
-  bool find_entries(const fd_list& fds, epoll_entry_list& out) {
+  bool find_entries(const fd_list& fds, int outside, epoll_entry_list& out) {
     refresh();
+    read_entries(outside);
     bool room = true;
     for (const int fd : fds) {
       const epoll_entry like{.fd = fd};
@@ -157,20 +166,30 @@ class open_files {
     constexpr duration lifetime = milliseconds(20);
     if (clock_now() < valid_until_) return;
     sockets_.clear();
+    anonymous_.clear();
     entries_.clear();
     readable_ = for_each_fd([&](int number) {
       struct stat file;
       if (real->fstat(number, &file) != 0) return;
       if (S_ISSOCK(file.st_mode)) sockets_.push_back({file.st_ino, number});
-      if (!may_be_epoll_set(file)) return;
-      for_each_entry(number, [&](const epoll_entry& e) { entries_.push_back(e); });
+      if (is_anonymous(file)) anonymous_.push_back(number);
     });
     std::sort(sockets_.begin(), sockets_.end(), by_inode);
-    std::stable_sort(entries_.begin(), entries_.end(), by_fd);
     valid_until_ = clock_now() + lifetime;
   }
 
+  // Once after each refresh().
+  void read_entries(int outside) {
+    for (const int number : anonymous_) {
+      if (!is_epoll_set(number, outside)) continue;
+      for_each_entry(number, [&](const epoll_entry& e) { entries_.push_back(e); });
+    }
+    if (!anonymous_.empty()) std::stable_sort(entries_.begin(), entries_.end(), by_fd);
+    anonymous_.clear();
+  }
+
   std::vector<socket> sockets_;
+  std::vector<int> anonymous_;  // not yet read
   std::vector<epoll_entry> entries_;
   bool readable_ = false;
   time_point valid_until_ = time_point::min();
@@ -183,6 +202,11 @@ open_files_batch* batch = nullptr;
 bool is_same_file_in(pid_t process, int fd) {
   const pid_t self = raw_getpid();
   return raw_syscall(SYS_kcmp, self, process, KCMP_FILE, fd, fd) == 0;
+}
+
+// Asks for one that has ended, and leaves it as it is.
+bool has_no_children() {
+  return raw_syscall(SYS_waitid, P_ALL, 0, 0, WEXITED | WNOHANG | WNOWAIT | __WALL, 0) == -ECHILD;
 }
 
 }  // namespace
@@ -219,6 +243,7 @@ bool find_aliases(int fd, int hidden, fd_list& out) {
 bool is_shared_with_relatives(int fd, pid_t thread) {
   const auto parent = static_cast<pid_t>(raw_syscall(SYS_getppid));
   if (parent > 0 && is_same_file_in(parent, fd)) return true;
+  if (has_no_children()) return false;
   bool shared = false;
   char path[48];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/children", thread);
@@ -237,13 +262,14 @@ bool is_shared_with_relatives(int fd, pid_t thread) {
   return shared;
 }
 
-bool find_epoll_entries(const fd_list& fds, epoll_entry_list& out) {
+bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out) {
   out.clear();
-  if (batch != nullptr) return batch->files().find_entries(fds, out);
+  if (batch != nullptr) return batch->files().find_entries(fds, outside, out);
   bool room = true;
   for_each_fd([&](int number) {
     struct stat file;
-    if (real->fstat(number, &file) != 0 || !may_be_epoll_set(file)) return;
+    if (real->fstat(number, &file) != 0 || !is_anonymous(file)) return;
+    if (!is_epoll_set(number, outside)) return;
     for_each_entry(number, [&](const epoll_entry& entry) {
       if (std::find(fds.begin(), fds.end(), entry.fd) == fds.end()) return;
       room = out.push_back(entry) && room;

@@ -57,9 +57,10 @@ struct epoll_entry {
 inline constexpr std::size_t max_epoll_entries = 32;
 using epoll_entry_list = bounded_vector<epoll_entry, max_epoll_entries>;
 
-// Every entry for one of `fds` in any epoll set of this process, as the kernel has it.
+// Every entry for one of `fds` in any epoll set of this process, as the kernel has it. `outside`: a socket
+// that no set has ever had.
 //
 // Context:  reads /proc/self/fdinfo of each epoll set, which costs as much as the set is long.
-bool find_epoll_entries(const fd_list& fds, epoll_entry_list& out);
+bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out);
 
 }  // namespace happy

@@ -26,6 +26,7 @@ inline constexpr std::size_t max_program_sockets = 8;
 struct hidden_attempt {
   endpoint where;
   guarded_socket socket;
+  options_digest options = 0;  // that the program's socket had when it was made
 };
 
 // Guarded by the engine's lock, but for `word`.
@@ -87,6 +88,7 @@ struct pending_race {
   bool handed_over = false;      // the winner is behind the program's fd already
   bool published = false;        // the caller has been told; a won race's original is shut down
   guarded_socket winner_socket;  // of a lost race: the failed one that the program is shown
+  options_digest winner_options = 0;
   endpoint winner{};
 };
 
@@ -130,7 +132,7 @@ class race_pool {
   }
 
  private:
-  static constexpr std::uint32_t block_size = 4;  // 75 KB
+  static constexpr std::uint32_t block_size = 4;  // 93 KB
   using block = pending_race[block_size];
 
   pending_race& at(std::uint32_t index) {

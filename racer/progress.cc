@@ -59,6 +59,7 @@ void keep_for_program(pending_race& r, hidden_attempt& a, time_point now) {
   const endpoint where = a.where;
   r.winner = where;
   r.winner_socket = std::move(a.socket);
+  r.winner_options = a.options;
   r.attempts.erase(static_cast<std::size_t>(&a - r.attempts.begin()));
   fail_hidden(r, where, 0, true, now);
 }
@@ -67,7 +68,7 @@ void start_hidden(pending_race& r, const endpoint& where, time_point now) {
   trace_race_endpoint("attempt", r, where);
   started_attempt started = start_attempt(r.original, where);
   if (started.error == 0 || started.error == EINPROGRESS) {
-    r.attempts.push_back({where, std::move(started.socket)});
+    r.attempts.push_back({where, std::move(started.socket), started.options});
     if (started.error == 0)
       r.machine.handle({.what = race_event::kind::connected, .where = where}, now);
     return;
@@ -82,6 +83,7 @@ bool win(pending_race& r, const endpoint& where, time_point now) {
   if (a == r.attempts.end()) return true;  // the program's own attempt: its caller knows
   r.winner = where;
   r.winner_socket = std::move(a->socket);
+  r.winner_options = a->options;
   if (!copy_file_state(r.original.fd, r.original.socket_family, r.winner_socket.get(),
                        where.address.family)) {
     return false;

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "resolver/hidden_fd.h"
@@ -148,14 +149,32 @@ bool write_option(int fd, const option& o, option_name name, const option_value&
 }
 
 // False if the option is one that decides the route and could not be set.
-bool copy_option(const option& o, int original, int fresh, family from, int attempt, family to) {
-  const option_name source = name_in(o, from);
+bool copy_option(const option& o, const option_value& value, int fresh, family from, int attempt,
+                 family to) {
   const option_name target = name_in(o, to);
-  if (source.name == 0 || target.name == 0) return true;
-  const option_value value = read_option(original, source);
-  if (!value.known || value == read_option(fresh, source)) return true;
+  if (target.name == 0 || !value.known || value == read_option(fresh, name_in(o, from)))
+    return true;
   return write_option(attempt, o, target, value) || o.importance == weight::wish;
 }
+
+// FNV-1a.
+class digest {
+ public:
+  explicit digest(family f) { add(&f, sizeof f); }
+  void add(const option_value& value) {
+    add(&value.known, sizeof value.known);
+    add(value.bytes, value.length);
+  }
+  options_digest value() const { return value_; }
+
+ private:
+  void add(const void* bytes, std::size_t length) {
+    for (std::size_t i = 0; i < length; ++i) {
+      value_ = (value_ ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3;
+    }
+  }
+  options_digest value_ = 0xcbf29ce484222325;
+};
 
 // The user's TCP_MAXSEG shows only before connect(); this is what the kernel shows without one.
 constexpr int default_maximum_segment = 536;
@@ -192,18 +211,33 @@ bool has_uncopyable_options(int fd, family socket_family) {
   return real->getsockopt(fd, IPPROTO_IP, IP_OPTIONS, ip_options, &length) == 0 && length > 0;
 }
 
-bool copy_options(int original, family original_family, int attempt, family attempt_family,
-                  const early_options& early) {
+options_digest digest_options(int fd, family socket_family) {
+  digest all(socket_family);
+  for (const option& o : options) {
+    const option_name name = name_in(o, socket_family);
+    if (name.name != 0) all.add(read_option(fd, name));
+  }
+  return all.value();
+}
+
+result<options_digest> copy_options(int original, family original_family, int attempt,
+                                    family attempt_family, const early_options& early) {
   // What differs from a fresh socket of the same kind was set by the program.
   const int protocol = read_int(original, SOL_SOCKET, SO_PROTOCOL);
   unique_fd fresh(real->socket(to_af(original_family), SOCK_STREAM | SOCK_CLOEXEC, protocol));
-  if (!fresh.valid()) return false;
+  if (!fresh.valid()) return result<options_digest>::failure(errno);
+  digest all(original_family);
   for (const option& o : options) {
-    if (!copy_option(o, original, fresh.get(), original_family, attempt, attempt_family))
-      return false;
+    const option_name source = name_in(o, original_family);
+    if (source.name == 0) continue;
+    const option_value value = read_option(original, source);
+    all.add(value);
+    if (!copy_option(o, value, fresh.get(), original_family, attempt, attempt_family)) {
+      return result<options_digest>::failure(ENOTSUP);
+    }
   }
   copy_early(attempt, early);
-  return true;
+  return all.value();
 }
 
 void want_soft_errors(int attempt, family f) {

@@ -1,7 +1,10 @@
 // Makes a hidden attempt's socket like the program's own.
 #pragma once
 
+#include <cstdint>
+
 #include "shim/base/endpoint.h"
+#include "shim/base/result.h"
 
 namespace happy {
 
@@ -16,13 +19,20 @@ struct early_options {
 // fast open): then there is no race.
 bool has_uncopyable_options(int fd, family socket_family);
 
-// Reads the options of `original` and sets on `attempt` those that differ from a fresh socket's,
-// translated where the families differ (IPV6_TCLASS becomes IP_TOS ...).
-// False if one that decides where packets go (mark, device, transparent) could not be set.
+// All options that can be copied, in a number: sockets with the same number have the same.
 //
 // Context:  some fifty system calls; does not block.
-bool copy_options(int original, family original_family, int attempt, family attempt_family,
-                  const early_options& early);
+using options_digest = std::uint64_t;
+options_digest digest_options(int fd, family socket_family);
+
+// Reads the options of `original` and sets on `attempt` those that differ from a fresh socket's,
+// translated where the families differ (IPV6_TCLASS becomes IP_TOS ...).
+//
+// Returns:  the digest of what was read; ENOTSUP if an option that decides where packets go (mark, device,
+//           transparent) could not be set.
+// Context:  some hundred system calls; does not block.
+result<options_digest> copy_options(int original, family original_family, int attempt,
+                                    family attempt_family, const early_options& early);
 
 // Copies what belongs to the open file: O_NONBLOCK, O_ASYNC, its owner and signal; ends the error
 // queue that a hidden attempt has and the original does not. False if O_NONBLOCK and the like could not be

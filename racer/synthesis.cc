@@ -133,7 +133,8 @@ bool replace_socket(core& c, pending_race& r, std::uint16_t port, const address&
       real->socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, r.original.protocol));
   if (!made.ok() || !same_network(r.original.fd, made.value().get())) return false;
   const int fd = made.value().get();
-  if (!copy_options(r.original.fd, family::ipv4, fd, family::ipv6, r.original.early)) return false;
+  if (!copy_options(r.original.fd, family::ipv4, fd, family::ipv6, r.original.early).ok())
+    return false;
   if (!bind_port(fd, port)) return false;
   if (!copy_file_state(r.original.fd, family::ipv4, fd, family::ipv6)) return false;
   r.winner_socket = std::move(made.value());
