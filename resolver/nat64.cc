@@ -56,6 +56,7 @@ void nat64::begin_discovery(std::uint64_t id, const system_snapshot& files, time
   plan.nothing_after_dns = true;
   plan.config = *config;
   resolution::settings s;
+  s.name = plan.name;
   s.ipv4 = false;
   s.complete = true;
   s.deadline = now + discovery_patience;
