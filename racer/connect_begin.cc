@@ -13,6 +13,7 @@
 #include "racer/hinted.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
+#include "racer/synthesis.h"
 #include "racer/veiled_connect.h"
 #include "resolver/clock.h"
 #include "shim/base/raw_syscall.h"
@@ -177,7 +178,9 @@ happy_step connect_begin(core& c, happy_connect& call) {
   learn_service(c, *r);
   r->lookup = lookup_is_open(c, r->known.id, now) ? r->known.id : 0;
   const int known_error = c.intents.take_failure(named, thread, now);
-  if (known_error == 0 && is_single(c, *r, now)) return give_up("single address");
+  r->last_resort = has_last_resort(c, *r, now);
+  if (known_error == 0 && !r->last_resort && is_single(c, *r, now))
+    return give_up("single address");
   if (const char* reason = judge_socket(*r, call)) return give_up(reason);
   if (known_error != 0 && !r->non_blocking) {
     trace_failure(*r, named, known_error);

@@ -13,16 +13,25 @@ namespace {
 bool is_over(core& c, const lookup& l, time_point now) {
   const intent* meant = c.intents.by_id(l.id());
   return l.dropped() || meant == nullptr || l.state().all_answered() || now >= l.until() ||
-         now >= meant->made + late_answer_lifetime;
+         now >= joins_until(l, *meant);
+}
+
+bool take_in(intent& meant, const lookup& l) {
+  return l.is_last_resort() ? add_last_resort(meant, l.state())
+                            : add_late_answers(meant, l.state());
 }
 
 }  // namespace
+
+time_point joins_until(const lookup& l, const intent& meant) {
+  return l.is_last_resort() ? l.last_resort_until() : meant.made + late_answer_lifetime;
+}
 
 void service_lookups(core& c, time_point now) {
   for (const std::unique_ptr<lookup>& l : c.open_lookups) {
     if (l->dropped() || !l->service(now)) continue;
     intent* meant = c.intents.by_id(l->id());
-    if (meant == nullptr || !add_late_answers(*meant, l->state())) continue;
+    if (meant == nullptr || !take_in(*meant, *l)) continue;
     meant->outgrown = meant->partial;
     meant->reserve_failures();
     mark_addresses(c, *meant);

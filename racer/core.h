@@ -102,6 +102,9 @@ void fork_child();
 // Tells the hook of connect() which addresses are worth a look.
 void mark_addresses(core& c, const intent& meant);
 
+// How long answers to the lookup join races.
+time_point joins_until(const lookup& l, const intent& meant);
+
 // Makes room for one more open lookup.
 void bound_open_lookups(core& c);
 

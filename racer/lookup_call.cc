@@ -100,7 +100,9 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
     core_guard guard(c);
     id = ++c.last_id;
     files = c.files.current();
-    options.nat64 = expect_nat64(c, clock_now());
+    const ipv4_outlook outlook = expect_nat64(c, clock_now());
+    options.ipv6_only = outlook.ipv6_only;
+    options.nat64 = outlook.prefixes;
     options.usual_port = port != 0 ? port : c.intents.seen_port(question.node);
   }
   return {id, name_resolution::begin(id, question, *files, options, clock_now())};

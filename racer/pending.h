@@ -59,6 +59,7 @@ struct pending_race {
   duration delay{};   // between its own attempt and the first hidden one
   bool swap = false;  // HAPPY_FORCE=swap: a hidden attempt goes to the very address that it named
   std::uint64_t lookup = 0;  // whose late answers may join; 0: none
+  bool last_resort = false;  // there may be A records that were not asked for
   known_destination known;
   race machine{race_timing{}};
   bounded_vector<failure, max_candidates> failures;

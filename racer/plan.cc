@@ -7,6 +7,10 @@ namespace {
 
 using listed = std::span<const listed_endpoint>;
 
+family counted_family(const listed_endpoint& e) {
+  return e.translated ? family::ipv4 : e.where.address.family;
+}
+
 // The endpoints of one family in a group, in its order.
 class family_queue {
  public:
@@ -26,7 +30,7 @@ class family_queue {
  private:
   void skip() {
     while (at_ < group_.size() &&
-           (group_[at_].where.address.family != family_ || group_[at_].where == without_)) {
+           (counted_family(group_[at_]) != family_ || group_[at_].where == without_)) {
       ++at_;
     }
   }
@@ -80,9 +84,9 @@ endpoint_list plan(std::span<const listed_endpoint> sorted, const endpoint& name
     const listed group = first_group(sorted);
     const listed_endpoint* head = head_of(group, named);
     if (named_counts) {
-      append_group(result, group, named, named.address.family, preferred_family_count - 1);
+      append_group(result, group, named, counted_family(result[0]), preferred_family_count - 1);
     } else if (head != nullptr) {
-      append_group(result, group, named, head->where.address.family, preferred_family_count);
+      append_group(result, group, named, counted_family(*head), preferred_family_count);
     }
     named_counts = false;
     sorted = sorted.subspan(group.size());

@@ -101,6 +101,24 @@ void add_once(endpoint_list& list, const listed_endpoint& e) {
   if (!there) list.push_back(e);
 }
 
+// Those that endpoints of this race can lie behind: of no use where every IPv4 address has a route.
+prefix_list prefixes_for(core& c, const pending_race& r, time_point now) {
+  const auto has_no_way = [](const candidate& k) {
+    return k.translation_length != 0 || (k.destination.family == family::ipv4 && !k.has_source);
+  };
+  if (std::none_of(r.known.candidates.begin(), r.known.candidates.end(), has_no_way)) return {};
+  c.translator.turn(now);  // the answer to a query for a prefix may have come
+  return c.translator.prefixes(now);
+}
+
+bool is_translated(const candidate& known, const prefix_list& prefixes) {
+  if (known.translation_length != 0) return true;
+  return known.destination.family == family::ipv6 &&
+         std::any_of(prefixes.begin(), prefixes.end(), [&](const nat64_prefix& p) {
+           return embedded_ipv4(p, known.destination).has_value();
+         });
+}
+
 }  // namespace
 
 void refresh_plan(core& c, pending_race& r, time_point now) {
@@ -114,6 +132,7 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
   std::uint32_t group = 0;
   // A program that names IPv4 addresses to an IPv6 socket (a JVM) goes on seeing them so.
   const bool as_mapped = is_v4_mapped(r.named.address);
+  const prefix_list prefixes = prefixes_for(c, r, now);
   for (const candidate& known : r.known.candidates) {
     if (!is_allowed(known, r, least)) continue;
     if (before != nullptr && !same_group(*before, known)) ++group;
@@ -123,17 +142,18 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
     // NAT64-2: decided for each destination, by whether the kernel has a route to it.
     const bool no_way = known.destination.family == family::ipv4 && !known.has_source;
     if (no_way) {
-      c.translator.turn(now);  // the answer to a query for the prefix may have come
-      for (const address& a : synthesised(c.translator.prefixes(now), known.destination))
-        add_once(c.sorted, {.where = {a, port}, .group = group});
+      for (const address& a : synthesised(prefixes, known.destination))
+        add_once(c.sorted, {.where = {a, port}, .group = group, .translated = true});
     }
     add_once(c.sorted, {.where = {as_mapped ? mapped(known.destination) : known.destination, port},
                         .group = group,
-                        .expected_handshake = expected});
+                        .expected_handshake = expected,
+                        .translated = is_translated(known, prefixes)});
   }
   r.machine.set_plan(
       plan({c.sorted.begin(), c.sorted.size()}, r.named, c.timing.preferred_family_count),
       r.deaf || !lookup_is_open(c, r.lookup, now), now);
+  if (r.last_resort && !r.deaf) r.machine.expect_last_resort();
 }
 
 bool adopt_original(pending_race& r) {
@@ -159,6 +179,10 @@ time_point advance(core& c, pending_race& r, time_point now) {
     switch (next.what) {
       case race_action::kind::attempt: start_hidden(r, next.where, now); break;
       case race_action::kind::wait: return next.until;
+      case race_action::kind::last_resort:
+        ask_last_resort(c, r, now);
+        refresh_plan(c, r, now);
+        break;
       case race_action::kind::won:
         if (!win(r, next.where, now)) abandon(c, r, "the winner cannot be made like the socket");
         return never;

@@ -68,6 +68,12 @@ race_action race::poll(time_point now) {
   if (next == nullptr) {
     // ATTEMPT-6: the timer is off at the end of the list. A late endpoint finds next_start_ as if
     // it had been listed all the time.
+    if (complete_ && last_resort_ && !last_resort_said_ && !attempts_.full()) {
+      const time_point due = in_flight_ > 0 ? last_start_ + timing_.last_resort_delay : now;
+      if (now < due) return {.what = race_action::kind::wait, .until = due};
+      last_resort_said_ = true;
+      return {.what = race_action::kind::last_resort};
+    }
     if (in_flight_ > 0 || (!complete_ && !attempts_.full())) return {};
     phase_ = phase::lost;
     return poll(now);

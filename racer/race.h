@@ -32,16 +32,17 @@ struct race_action {
   enum class kind : std::uint8_t {
     attempt,  // start an attempt at `where`
     wait,     // nothing to do before `until` unless an event comes
-    won,      // by `where`; every other attempt is to be ended
-    lost,     // every attempt has failed and no endpoint is left or expected
+    last_resort,  // find out what else there is, and say so by set_plan() before the next poll(); said once
+    won,          // by `where`; every other attempt is to be ended
+    lost,  // every attempt has failed and no endpoint is left or expected
   };
   kind what = kind::wait;
   endpoint where{};
   time_point until = never;
 };
 
-// Spec:     hev3 Connection Attempts, hev3 Determining success, hev3 DNS Answer Changes; ATTEMPT-1, 2,
-//           4 to 7, SUCCESS-1, SUCCESS-3, CHANGE-1, 2, 4
+// Spec:     hev3 Connection Attempts, hev3 Determining success, hev3 DNS Answer Changes, hev3 Hostnames with
+//           Broken AAAA Records; ATTEMPT-1, 2, 4 to 7, SUCCESS-1, SUCCESS-3, CHANGE-1, 2, 4, V6ONLY-8
 class race {
  public:
   explicit race(const race_timing& timing) : timing_(timing) {}
@@ -55,6 +56,10 @@ class race {
 
   // Events about endpoints that have no attempt under way, and all after the end, are ignored.
   void handle(const race_event& event, time_point now);
+
+  // There may be more endpoints, which are dear to find out: poll() asks for them when there is no attempt
+  // left under way, or when for last_resort_delay none has been started and none succeeds.
+  void expect_last_resort() { last_resort_ = true; }
 
   // The program itself has begun an attempt at `where`: it counts like one that poll() asked for.
   void note_started(const endpoint& where, time_point now);
@@ -90,6 +95,8 @@ class race {
   time_point deadline_ = never;
   endpoint_list plan_;
   bool complete_ = false;
+  bool last_resort_ = false;
+  bool last_resort_said_ = false;
   bounded_vector<attempt, max_candidates> attempts_;  // in the order they were started
   std::size_t in_flight_ = 0;
   time_point last_start_ = time_point::min();

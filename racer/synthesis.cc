@@ -217,16 +217,45 @@ bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes,
   return list;
 }
 
-bool expect_nat64(core& c, time_point now) {
-  if (c.translator.off() || !is_ipv6_only()) return false;
+ipv4_outlook expect_nat64(core& c, time_point now) {
+  if (!is_ipv6_only()) return {};
+  ipv4_outlook outlook{.ipv6_only = true};
+  if (c.translator.off()) return outlook;
   c.translator.note_network(network_fingerprint());
   c.translator.turn(now);
-  if (!c.translator.prefixes(now).empty()) return true;
-  if (c.translator.may_discover(now)) {
+  outlook.prefixes = c.translator.prefixes(now);
+  if (outlook.prefixes.empty() && c.translator.may_discover(now)) {
     c.translator.begin_discovery(++c.last_id, *c.files.current(), now);
     c.translator.let_go(now);
   }
-  return false;
+  return outlook;
+}
+
+bool has_last_resort(core& c, const pending_race& r, time_point now) {
+  const intent* meant = c.intents.by_id(r.known.id);
+  if (meant == nullptr || meant->last_resort == nullptr || c.translator.off()) return false;
+  return is_ipv6_only() && (c.translator.query() != nullptr || c.translator.may_discover(now) ||
+                            !c.translator.prefixes(now).empty());
+}
+
+void ask_last_resort(core& c, pending_race& r, time_point now) {
+  intent* meant = c.intents.by_id(r.known.id);
+  if (meant == nullptr || meant->last_resort == nullptr) return;
+  expect_nat64(c, now);
+  resolution::settings s;
+  s.name = meant->last_resort->name;
+  s.ipv6 = false;
+  s.complete = true;
+  s.deadline = now + late_answer_lifetime;
+  auto asked = std::make_unique<lookup>(meant->id, *meant->last_resort, s);
+  asked->make_last_resort(s.deadline);
+  asked->turn(now);
+  r.lookup = meant->id;
+  r.last_resort = false;
+  meant->last_resort = nullptr;
+  bound_open_lookups(c);
+  c.open_lookups.push_back(std::move(asked));
+  service_lookups(c, now);
 }
 
 void keep_translation(core& c, const pending_race& r) {

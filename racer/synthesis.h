@@ -24,7 +24,19 @@ bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes, c
 //
 // Context:  with the lock; sends a query at most, does not wait.
 // Spec:     hev3 Discovering and Utilizing PREF64; V6ONLY-4, QUERY-2
-bool expect_nat64(core& c, time_point now);
+struct ipv4_outlook {
+  bool ipv6_only = false;
+  prefix_list prefixes{};  // if so
+};
+ipv4_outlook expect_nat64(core& c, time_point now);
+
+// V6ONLY-8: the A records of the race's name may exist, were not asked for, and could be of use.
+//
+// Context:  with the lock; signal-safe.
+bool has_last_resort(core& c, const pending_race& r, time_point now);
+
+// Asks for them. Not where nothing can be allocated.
+void ask_last_resort(core& c, pending_race& r, time_point now);
 
 // A winner that is about to replace the program's socket goes on being what the program made, if it is a
 // synthesised one. With the lock.

@@ -36,6 +36,7 @@ struct race_timing {
   duration attempt_delay = milliseconds(250);  // between attempts, without knowledge of the path
   duration minimum_delay = milliseconds(100);
   duration maximum_delay = std::chrono::seconds(2);
+  duration last_resort_delay = std::chrono::seconds(2);  // V6ONLY-8
   int preferred_family_count = 1;
   timing_profile profile = timing_profile::standard;
   // SUCCESS-1: a complete handshake is success. False: a `succeeded` has to follow.
@@ -62,6 +63,7 @@ inline race_timing timing_from(const happy_settings& s) {
   return {.attempt_delay = milliseconds(s.connection_attempt_delay_ms),
           .minimum_delay = milliseconds(s.minimum_connection_attempt_delay_ms),
           .maximum_delay = milliseconds(s.maximum_connection_attempt_delay_ms),
+          .last_resort_delay = milliseconds(s.last_resort_synthesis_delay_ms),
           .preferred_family_count = s.preferred_address_family_count,
           .profile = static_cast<timing_profile>(s.profile)};
 }

@@ -117,7 +117,7 @@ void watch_lookups(core& c, watch_list& list, time_point now) {
     for (const pollfd& fd : l->poll_set()) list.fds.push_back(fd);
     list.deadline = std::min(list.deadline, l->deadline(now));
     if (const intent* meant = c.intents.by_id(l->id())) {
-      list.deadline = std::min(list.deadline, meant->made + late_answer_lifetime);
+      list.deadline = std::min(list.deadline, joins_until(*l, *meant));
     }
   }
 }

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "resolver/translation.h"
+
 namespace happy {
 namespace {
 
@@ -105,6 +107,7 @@ std::int32_t scope_of(const address& a, const policy_table& policy) {
 // RFC stops at the length of the source's prefix), for IPv4 only inside the source's own subnet,
 // because longest match means nothing between IPv4 networks.
 int matching_bits(const candidate& c) {
+  if (c.translation_length != 0) return 0;  // its source is not IPv4
   const int bytes = c.destination.family == family::ipv4 ? 4 : 16;
   const int bits = common_prefix_length(c.destination.bytes.data(), c.source.bytes.data(), bytes);
   if (bytes == 4 && bits < c.source_prefix_length) return 0;
@@ -129,13 +132,16 @@ struct ranked {
 };
 
 ranked rank(const candidate& c, const policy_table& policy) {
+  const address where = c.translation_length != 0
+                            ? octets_behind(c.translation_length, c.destination)
+                            : c.destination;
   ranked r{.of = &c,
-           .precedence = value_of(c.destination, policy.precedences),
-           .scope = scope_of(c.destination, policy),
+           .precedence = value_of(where, policy.precedences),
+           .scope = scope_of(where, policy),
            .scope_matches = false,
            .label_matches = false,
            .matching_bits = 0};
-  std::int32_t label = value_of(c.destination, policy.labels);
+  std::int32_t label = value_of(where, policy.labels);
   std::int32_t source_label = c.has_source ? value_of(c.source, policy.labels) : -1;
   if (policy.known_local_ula) {
     if (is_known_local(c)) {
@@ -195,7 +201,7 @@ int compare(const ranked& a, const ranked& b) {
   if (a.scope != b.scope) return a.scope < b.scope ? -1 : 1;
   if (const int by = compare_history(*a.of, *b.of)) return by;
   // Rule 9: Use longest matching prefix.
-  if (a.of->has_source && a.of->destination.family == b.of->destination.family) {
+  if (a.of->has_source && counted_family(*a.of) == counted_family(*b.of)) {
     return b.matching_bits - a.matching_bits;
   }
   // Rule 10: Otherwise, leave the order unchanged.
@@ -252,5 +258,9 @@ void sort_by_preference(std::span<candidate> list, const policy_table& policy) {
 }
 
 bool same_group(const candidate& a, const candidate& b) { return compare_groups(a, b) == 0; }
+
+family counted_family(const candidate& c) {
+  return c.translation_length != 0 ? family::ipv4 : c.destination.family;
+}
 
 }  // namespace happy

@@ -29,6 +29,8 @@ struct candidate {
   // Records of equal priority, shuffled: each has a rank of its own, lower ones first. What has no record
   // has rank 0, and so have all SRV records: their weights speak (XEP-0495).
   std::uint16_t service_rank = 0;
+  // Of the NAT64 prefix that it lies inside: the IPv4 address behind it is what it counts as. 0: none.
+  std::uint8_t translation_length = 0;
   bool hinted = false;  // known from an address hint only, not yet from the target's own records
 
   // What only netlink and /proc know; false where nobody asked.
@@ -79,5 +81,9 @@ void sort_by_preference(std::span<candidate> list, const policy_table& policy = 
 
 // Of one service, or of none: what sort_by_preference() keeps together.
 bool same_group(const candidate& a, const candidate& b);
+
+// As what it is sorted and grouped: of the family IPv4 also behind a NAT64.
+// Spec:     NAT64-1
+family counted_family(const candidate& c);
 
 }  // namespace happy

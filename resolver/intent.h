@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "resolver/address_order.h"
 #include "resolver/endpoints.h"
+#include "resolver/name_plan.h"
+#include "resolver/prefix_discovery.h"
 #include "shim/base/bounded_vector.h"
 #include "shim/base/endpoint.h"
 #include "shim/base/time.h"
@@ -56,6 +59,10 @@ struct intent {
   bool service_unknown = false;    // the program named no service: connect() tells the port
   std::uint16_t seen_port = 0;     // which it did
   bool keep_hints = false;
+  prefix_list nat64{};  // the prefixes in force at the lookup, on a network without IPv4
+  // V6ONLY-8: how to ask for the A records of a name of which only AAAA were asked for, although the program
+  // would take IPv4; nullptr: no need.
+  std::shared_ptr<const name_plan> last_resort;
   // The failed race's errors: served to `failed_thread`, until `failures_until`. Their room is made with
   // the candidates: a race may be lost where nothing can be allocated.
   std::vector<failure> failures;

@@ -50,6 +50,11 @@ class lookup {
   void linger(time_point until) { until_ = std::min(until_, until); }
   time_point until() const { return until_; }
 
+  // V6ONLY-8: it was begun in the end; what it finds joins what is known of the name, until then.
+  void make_last_resort(time_point until) { last_resort_until_ = until; }
+  bool is_last_resort() const { return last_resort_until_ != never; }
+  time_point last_resort_until() const { return last_resort_until_; }
+
   const resolution& state() const { return resolution_; }
   void want_all() { resolution_.want_all(); }
   std::uint64_t id() const { return id_; }
@@ -77,6 +82,7 @@ class lookup {
   bool lives_ = false;        // a query has been answered
   bool hidden_ = false;
   bool dropped_ = false;
+  time_point last_resort_until_ = never;
   time_point until_ = never;
 };
 

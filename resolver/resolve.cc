@@ -35,7 +35,7 @@ bool flags_are_plain(const wish& w, const resolve_options& options) {
   if ((w.flags & (AI_ALL | AI_CANONIDN)) != 0) return false;
   if ((w.flags & AI_ADDRCONFIG) != 0 && w.af != AF_UNSPEC) {
     const configured_families configured = families_configured();
-    const bool ipv4 = configured.ipv4 || options.nat64;
+    const bool ipv4 = configured.ipv4 || !options.nat64.empty();
     if (!(w.af == AF_INET ? ipv4 : configured.ipv6)) return false;
   }
   return w.af != AF_INET6 || (w.flags & AI_V4MAPPED) == 0;
@@ -83,15 +83,26 @@ bool contains(const std::vector<candidate>& list, const address& a) {
                      [&](const candidate& c) { return c.destination == a; });
 }
 
-void put_in_order(std::vector<candidate>& list) {
+// NAT64-1
+std::uint8_t translation_length(const prefix_list& prefixes, const address& a) {
+  for (const nat64_prefix& p : prefixes) {
+    if (a.family == family::ipv6 && embedded_ipv4(p, a)) return p.length;
+  }
+  return 0;
+}
+
+void put_in_order(std::vector<candidate>& list, const prefix_list& nat64) {
   source_probe probe;
-  for (candidate& c : list) probe.probe(c, 0);
+  for (candidate& c : list) {
+    probe.probe(c, 0);
+    c.translation_length = translation_length(nat64, c.destination);
+  }
   find_prefix_lengths(list);
   sort_by_preference(list, system_policy());
 }
 
 // Puts `found` into the place of `list`, in order. False if that changes nothing.
-bool replace(std::vector<candidate>& list, std::vector<candidate> found) {
+bool replace(std::vector<candidate>& list, std::vector<candidate> found, const prefix_list& nat64) {
   const auto same_endpoint = [](const candidate& a, const candidate& b) {
     return a.destination == b.destination && a.port == b.port &&
            a.service_priority == b.service_priority && a.hinted == b.hinted;
@@ -106,6 +117,7 @@ bool replace(std::vector<candidate>& list, std::vector<candidate> found) {
                                       [&](const candidate& k) { return same_endpoint(k, c); });
     if (known == list.end()) {
       probe.probe(c, 0);
+      c.translation_length = translation_length(nat64, c.destination);
       continue;
     }
     candidate kept = *known;  // what the kernel and the past say of the address holds
@@ -188,7 +200,7 @@ resolution::settings settings_for(const wish& w, const name_plan& plan, std::uin
     const configured_families configured = families_configured();
     // Neither configured: glibc asks for both.
     if (configured.ipv4 != configured.ipv6) {
-      s.ipv4 = configured.ipv4 || options.nat64;  // V6ONLY-4
+      s.ipv4 = configured.ipv4 || !options.nat64.empty();  // V6ONLY-4
       s.ipv6 = configured.ipv6;
     }
   }
@@ -271,6 +283,9 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   r->meant_.service_port = settings.service_name.empty() ? 0 : port;
   r->meant_.service_unknown = named_port == 0;
   r->meant_.keep_hints = options.keep_hints;
+  r->meant_.nat64 = options.nat64;
+  if (options.ipv6_only && w.af == AF_UNSPEC && !settings.ipv4)
+    r->meant_.last_resort = std::make_shared<const name_plan>(r->plan_);
   r->lookup_ = std::make_unique<lookup>(id, r->plan_, settings);
   return r;
 }
@@ -338,7 +353,7 @@ intent intent_of(std::uint64_t id, const happy_question& question, const addrinf
     if (meant.candidates.size() == max_candidates) break;
     meant.candidates.push_back({.destination = where.address});
   }
-  put_in_order(meant.candidates);
+  put_in_order(meant.candidates, meant.nat64);
   trace_order(id, "order", meant.candidates);
   return meant;
 }
@@ -354,7 +369,7 @@ intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time
     const address where = answer.h_addrtype == AF_INET ? from_in_addr(in4) : from_in6_addr(in6);
     if (!contains(meant.candidates, where)) meant.candidates.push_back({.destination = where});
   }
-  put_in_order(meant.candidates);
+  put_in_order(meant.candidates, meant.nat64);
   trace_order(id, "order", meant.candidates);
   return meant;
 }
@@ -372,12 +387,25 @@ bool mentions(const resolution& state, const address& a) {
 bool add_late_answers(intent& meant, const resolution& state) {
   if (meant.unconfirmed && !mentions(state, meant.candidates.front().destination)) return false;
   meant.unconfirmed = false;
-  const bool own = replace(meant.candidates, own_candidates(state));
-  const bool more = replace(meant.service_candidates,
-                            service_candidates(state, meant.service_port, meant.keep_hints));
+  const bool own = replace(meant.candidates, own_candidates(state), meant.nat64);
+  const bool more =
+      replace(meant.service_candidates,
+              service_candidates(state, meant.service_port, meant.keep_hints), meant.nat64);
   if (own) trace_order(meant.id, "order", meant.candidates);
   if (more) trace_order(meant.id, "service_order", meant.service_candidates);
   return own || more;
+}
+
+bool add_last_resort(intent& meant, const resolution& state) {
+  const answer* found = state.answered(record_type::a);
+  if (found == nullptr) return false;
+  std::vector<candidate> both = meant.candidates;
+  for (const address& a : found->addresses) {
+    if (both.size() < max_candidates && !contains(both, a)) both.push_back({.destination = a});
+  }
+  if (!replace(meant.candidates, std::move(both), meant.nat64)) return false;
+  trace_order(meant.id, "order", meant.candidates);
+  return true;
 }
 
 }  // namespace happy

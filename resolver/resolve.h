@@ -11,6 +11,7 @@
 #include "resolver/addrinfo_list.h"
 #include "resolver/intent.h"
 #include "resolver/lookup.h"
+#include "resolver/prefix_discovery.h"
 #include "resolver/system_files.h"
 #include "shim/abi.h"
 
@@ -34,7 +35,8 @@ struct resolve_options {
   bool keep_hints = false;
   bool complete =
       false;  // wait for every answer: the process compares addresses instead of connecting
-  bool nat64 = false;  // IPv4 addresses are of use without IPv4: a NAT64's prefix is known
+  bool ipv6_only = false;  // V6ONLY-1
+  prefix_list nat64{};     // of such a network: IPv4 addresses are of use although there is no IPv4
 };
 
 // Only glibc itself knows what it would answer.
@@ -95,5 +97,8 @@ intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time
 // Takes late answers into the intent, each address in its place in the order: new ones, and the loss of hints
 // that were not confirmed. True if anything changed.
 bool add_late_answers(intent& meant, const resolution& state);
+
+// The same for the A records that were asked for in the end: they join what is known.
+bool add_last_resort(intent& meant, const resolution& state);
 
 }  // namespace happy

@@ -42,7 +42,8 @@ constexpr knob all_knobs[] = {
      "NAT64"},
     {"HAPPY_LAST_RESORT_SYNTHESIS_DELAY_MS", knob_kind::number, "ms", 0, 60'000, 2000,
      &happy_settings::last_resort_synthesis_delay_ms, "",
-     "read, not used yet (IPv6-only networks)"},
+     "on IPv6-only networks, where A records were not asked for: how long after the last attempt "
+     "they are"},
     {"HAPPY_PROFILE", knob_kind::choice, "", 0, 2, 0, &happy_settings::profile, "",
      "fast: first attempts 50, 100, 200 ms apart, up to the attempt delay; v2: lookups as in RFC "
      "8305",

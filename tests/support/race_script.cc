@@ -47,6 +47,7 @@ class player {
     if (verb == "endpoints") return feed_endpoints(words);
     std::string where;
     words >> where;
+    if (verb == "last") return machine_.expect_last_resort();
     if (verb == "deadline") return machine_.set_deadline(at(std::stol(where)));
     race_event event = event_for(verb, parse_endpoint(where));
     if (long more = 0; words >> more) event.until_success = milliseconds(more);
@@ -59,6 +60,7 @@ class player {
       const race_action action = machine_.poll(now_);
       if (action.what != race_action::kind::wait) {
         done_.push_back(format(ms(), text_of(action)));
+        if (action.what == race_action::kind::last_resort) machine_.set_plan(planned_, false, now_);
         continue;
       }
       if (action.until > until) break;
@@ -91,8 +93,8 @@ class player {
     }
     if (!named_known_) named_ = sorted[0].where;
     named_known_ = true;
-    machine_.set_plan(plan({sorted.begin(), sorted.size()}, named_, timing_.preferred_family_count),
-                      complete, now_);
+    planned_ = plan({sorted.begin(), sorted.size()}, named_, timing_.preferred_family_count);
+    machine_.set_plan(planned_, complete, now_);
   }
 
   static race_event event_for(const std::string& verb, const endpoint& where) {
@@ -112,6 +114,7 @@ class player {
       case race_action::kind::attempt: return "connect " + where;
       case race_action::kind::won: return "won " + where;
       case race_action::kind::lost: return "lost";
+      case race_action::kind::last_resort: return "ask";
       case race_action::kind::wait: break;
     }
     return "?";
@@ -124,6 +127,7 @@ class player {
 
   race_timing timing_;
   race machine_;
+  endpoint_list planned_;
   endpoint named_;
   bool named_known_ = false;
   time_point now_{};

@@ -9,8 +9,9 @@
 //
 // Times are milliseconds. Inputs: endpoints LIST (no more will come), endpoints LIST ... (more may
 // come), refused X, unreachable X (no packet left the host), troubled X, connected X, connected X T (T ms
-// more are expected until success), succeeded X, deadline T (the program gives up then). Outputs: connect
-// X, won X, lost. The first endpoint is the one that the program named. In a list X~T is an endpoint whose
+// more are expected until success), succeeded X, deadline T (the program gives up then), last resort (there may
+// be endpoints that are asked for in the end). Outputs: connect X, won X, lost, ask (what is found comes as
+// endpoints). The first endpoint is the one that the program named. In a list X~T is an endpoint whose
 // handshake is expected to take T, and | separates groups.
 #pragma once
 

@@ -301,4 +301,22 @@ TEST_CASE("address_order: comparing the other way round gives the opposite",
   }
 }
 
+TEST_CASE("address_order: what lies inside a NAT64's prefix is sorted as IPv4",
+          "[address_order][NAT64-1]") {
+  // By rule 9 the second would be nearer to the source than the first.
+  candidate native = towards("2a00:1450::1", "2001:db8:1::2");
+  candidate behind = towards("2001:db8:1:64::c633:640a", "2001:db8:1::2");
+  behind.translation_length = 96;
+  check_from_every_order({"native before translated", {native, behind}}, glibc_policy());
+  check_from_every_order({"native before translated", {native, behind}}, rfc6724_policy());
+  behind.translation_length = 0;
+  check_from_every_order({"not known to be translated", {behind, native}}, glibc_policy());
+
+  // An IPv4 path of the host's own (a VPN's) goes before a translator's, which has no IPv4 source.
+  behind.translation_length = 96;
+  check_from_every_order({"a route of its own", {towards("203.0.113.9", "192.0.2.2"), behind}},
+                         glibc_policy());
+  check_from_every_order({"no route at all", {behind, towards("203.0.113.9", "")}}, glibc_policy());
+}
+
 }  // namespace happy

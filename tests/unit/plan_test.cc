@@ -84,6 +84,19 @@ TEST_CASE("plan: the named endpoint of a later group comes first all the same", 
   CHECK(planned({"6a", "|", "4b"}, "4b") == by_names({"4b", "6a"}));
 }
 
+TEST_CASE("plan: an endpoint behind a NAT64 counts as IPv4", "[plan][NAT64-1]") {
+  happy::listed_endpoint behind{.where = by_name("6c"), .translated = true};
+  const happy::listed_endpoint list[] = {
+      {.where = by_name("6a")}, {.where = by_name("6b")}, behind};
+  const auto order = [&](const char* named) {
+    std::vector<happy::endpoint> result;
+    for (const auto& e : happy::plan(list, by_name(named), 1)) result.push_back(e.where);
+    return result;
+  };
+  CHECK(order("6a") == by_names({"6a", "6c", "6b"}));
+  CHECK(order("6c") == by_names({"6c", "6a", "6b"}));
+}
+
 TEST_CASE("plan: what the history says of a path stays with its endpoint", "[plan][ATTEMPT-4]") {
   const happy::listed_endpoint list[] = {
       {.where = by_name("6a"), .expected_handshake = happy::milliseconds(120)},

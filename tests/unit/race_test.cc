@@ -431,3 +431,50 @@ TEST_CASE("race: at most 32 attempts are in flight, and none is ended to make ro
   machine.handle({.what = happy::race_event::kind::failed, .where = many[3].where}, now);
   CHECK(machine.poll(now).what == happy::race_action::kind::attempt);
 }
+
+TEST_CASE("race: the last resort is asked for two seconds after the last attempt, once",
+          "[race][V6ONLY-8]") {
+  // "The timer is started when the last connection attempt is fired."
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 2001:db8::2
+      0 > connect 2001:db8::1
+      0 < last resort
+    250 > connect 2001:db8::2
+   2250 > ask
+   2270 < endpoints 2001:db8::1 2001:db8::2 2001:db8:64::c633:640a
+   2270 > connect 2001:db8:64::c633:640a
+   2290 < connected 2001:db8:64::c633:640a
+   2290 > won 2001:db8:64::c633:640a
+  )");
+}
+
+TEST_CASE("race: with every attempt failed nothing is waited for before the last resort",
+          "[race][V6ONLY-8]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1
+      0 > connect 2001:db8::1
+      0 < last resort
+     30 < refused 2001:db8::1
+     30 > ask
+     40 < endpoints 2001:db8::1
+     40 > lost
+  )");
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1
+      0 > connect 2001:db8::1
+      0 < last resort
+    300 < connected 2001:db8::1
+    300 > won 2001:db8::1
+  )");
+}
+
+TEST_CASE("race: the last resort waits for answers that are still to come", "[race][V6ONLY-8]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1 ...
+      0 > connect 2001:db8::1
+      0 < last resort
+   3000 < endpoints 2001:db8::1
+   3000 > ask
+   3100 < endpoints 2001:db8::1
+  )");
+}
