@@ -42,7 +42,7 @@ void drop_abandoned(core& c, const happy_connect& call, pid_t thread) {
 bool is_connecting_elsewhere(core& c, std::uint64_t cookie) {
   bool found = false;
   c.races.for_each_used([&](pending_race& earlier) {
-    if (earlier.non_blocking || earlier.cookie != cookie || earlier.published) return;
+    if (earlier.cookie != cookie || earlier.non_blocking || earlier.published) return;
     found = true;
     restore_send_timeout(earlier);
     abandon(c, earlier, "two threads connect one socket");

@@ -40,6 +40,7 @@ struct core {
   race_timing timing;
   nat64 translator;
   std::mutex lock;
+  std::atomic<std::uint32_t> turns{0};  // how often it was taken
   system_files files;
   intent_table intents;
   std::vector<known_service> services;  // whose records are asked for
@@ -56,14 +57,15 @@ struct core {
 // signals blocked (see abi.h), because a handler may call connect().
 class core_guard {
  public:
-  explicit core_guard(core& c) : lock_(c.lock) {}
+  explicit core_guard(core& c) : lock_(c.lock) { c.turns.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   std::lock_guard<std::mutex> lock_;
 };
 
-// The same for hooks of calls that a signal handler may make: the lock is given up for lost after `patience`,
-// because its holder may wait for malloc(), and this thread's own malloc() may have been interrupted.
+// The same for hooks of calls that a signal handler may make: the lock is given up for lost when one holder
+// has had it for `patience`, because that may wait for malloc(), and this thread's own malloc() may have been
+// interrupted. A queue of others is waited for longer, at most `longest_queue` times as long.
 class patient_guard {
  public:
   patient_guard(core& c, milliseconds patience);
@@ -76,6 +78,8 @@ class patient_guard {
   explicit operator bool() const { return held_; }
 
  private:
+  static constexpr int longest_queue = 10;
+
   std::mutex& lock_;
   bool held_;
 };

@@ -35,6 +35,8 @@ struct pending_race {
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
   bool used = false;
+  bool non_blocking = false;
+  bool published = false;  // the caller has been told; a won race's original is shut down
 
   // The caller.
   std::uint64_t id = 0;  // in the trace
@@ -65,7 +67,6 @@ struct pending_race {
   bounded_vector<failure, max_candidates> failures;
 
   // Non-blocking calls: the program's sockets that are still connecting.
-  bool non_blocking = false;
   bool clocked =
       false;  // the delay is watched by the program's own waiting calls, not by the worker
   bounded_vector<program_socket, max_program_sockets> sockets;
@@ -87,7 +88,6 @@ struct pending_race {
   bool lost = false;
   time_point won_at{};
   bool handed_over = false;      // the winner is behind the program's fd already
-  bool published = false;        // the caller has been told; a won race's original is shut down
   guarded_socket winner_socket;  // of a lost race: the failed one that the program is shown
   options_digest winner_options = 0;
   endpoint winner{};
@@ -124,6 +124,16 @@ class race_pool {
   void release(pending_race& r);
 
   bool none_used() const { return used_ == 0; }
+
+  // From record `first` on, around, until `visit` returns false. Returns where to go on.
+  template <typename Function>
+  std::uint32_t visit_used_from(std::uint32_t first, Function&& visit) {
+    for (std::uint32_t i = 0; i < made_; ++i) {
+      const std::uint32_t index = (first + i) % made_;
+      if (pending_race& r = at(index); r.used && !visit(r)) return index + 1;
+    }
+    return first;
+  }
 
   template <typename Function>
   void for_each_used(Function&& function) {

@@ -35,6 +35,11 @@ namespace {
 // Enough for c-ares' receive buffers and a trace line, with room; a program's static TLS comes on top.
 constexpr std::size_t stack_size = 256 * 1024;
 
+// A thousand races need more time than a connect() that begins may wait for the lock: others get it after so
+// long, and for so long.
+constexpr duration longest_hold = milliseconds(20);
+constexpr duration breath = milliseconds(1);
+
 // A process that had threads already keeps its worker for the next race that soon follows.
 constexpr duration idle_patience = std::chrono::seconds(1);
 
@@ -245,10 +250,15 @@ bool worker::turn(core& c) {
     service_lookups(c, now);
     bool busy = false;
     const open_files_batch handed_over_together;
-    c.races.for_each_used([&](pending_race& r) {
+    bool too_long = false;
+    next_ = c.races.visit_used_from(next_, [&](pending_race& r) {
       list.deadline = std::min(list.deadline, tend(c, r, now));
       busy = busy || (r.used && is_watched(r));
+      too_long = clock_now() - now > longest_hold;
+      return !too_long;
     });
+    busy = busy || too_long;
+    if (too_long) list.deadline = now + breath;
     // A process that had threads already has its late answers read, too.
     busy = busy || (!leave_at_once_ && !c.open_lookups.empty());
     if (!busy && idle(now)) return false;

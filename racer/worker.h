@@ -75,6 +75,7 @@ class worker {
   time_point sleeps_until_ = never;      // once it has left the lock
   std::atomic<pid_t> thread_{0};         // its number until the kernel has taken it back
   bool leave_at_once_ = false;           // the process had one thread before this one
+  std::uint32_t next_ = 0;               // the race to be looked at first
   time_point idle_since_ = never;
 };
 
