@@ -66,6 +66,7 @@ constexpr policy_row ipv4_scope_rows[] = {
     {{}, 0, 14},
 };
 
+// draft-ietf-6man-rfc6724-update-15 s5.3, item 6.
 constexpr std::int32_t known_local_precedence = 45;
 constexpr std::int32_t known_local_label = 14;
 
@@ -114,7 +115,8 @@ int matching_bits(const candidate& c) {
   return bits;
 }
 
-bool is_ula(const address& a) { return a.family == family::ipv6 && (a.bytes[0] & 0xfe) == 0xfc; }
+// Of fc00::/7 the update speaks of the half that is in use.
+bool is_ula(const address& a) { return a.family == family::ipv6 && a.bytes[0] == 0xfd; }
 
 bool is_known_local(const candidate& c) {
   return c.has_source && is_ula(c.destination) && is_ula(c.source) &&

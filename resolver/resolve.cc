@@ -97,7 +97,7 @@ void put_in_order(std::vector<candidate>& list, const prefix_list& nat64) {
     probe.probe(c, 0);
     c.translation_length = translation_length(nat64, c.destination);
   }
-  find_prefix_lengths(list);
+  describe_sources(list);
   sort_by_preference(list, system_policy());
 }
 
@@ -129,7 +129,7 @@ bool replace(std::vector<candidate>& list, std::vector<candidate> found, const p
     c = kept;
   }
   if (!changed) return false;
-  find_prefix_lengths(found);
+  describe_sources(found);
   sort_by_preference(found, system_policy());
   list = std::move(found);
   return true;

@@ -1,41 +1,66 @@
 #include "resolver/source_address.h"
 
-#include <ifaddrs.h>
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
-#include <bit>
+#include "resolver/own_addresses.h"
 
 namespace happy {
 namespace {
 
-// More addresses than any host has on purpose; ends the walk should the list be endless.
-constexpr int max_interface_addresses = 4096;
-
-// glibc looks the source up in its list of interface addresses, and 127.0.0.0/8 as 127.0.0.1,
-// because a source there need not be an interface's address.
-in_addr_t listed_source(const address& source) {
-  in_addr in;
-  std::memcpy(&in, source.bytes.data(), sizeof in);
-  return source.bytes[0] == 127 ? htonl(INADDR_LOOPBACK) : in.s_addr;
+// glibc keeps IPv4 addresses mapped into IPv6.
+int compare_addresses(const void* a, const void* b) {
+  const address left = mapped(static_cast<const own_address*>(a)->where);
+  const address right = mapped(static_cast<const own_address*>(b)->where);
+  return std::memcmp(left.bytes.data(), right.bytes.data(), left.bytes.size());
 }
 
-void find_prefix_length(candidate& c, const ifaddrs* interfaces) {
-  const in_addr_t wanted = listed_source(c.source);
-  int left = max_interface_addresses;
-  for (const ifaddrs* i = interfaces; i != nullptr && left > 0; i = i->ifa_next, --left) {
-    if (i->ifa_addr == nullptr || i->ifa_netmask == nullptr || i->ifa_addr->sa_family != AF_INET)
-      continue;
-    sockaddr_in own;
-    sockaddr_in mask;
-    std::memcpy(&own, i->ifa_addr, sizeof own);
-    std::memcpy(&mask, i->ifa_netmask, sizeof mask);
-    if (own.sin_addr.s_addr != wanted) continue;
-    c.source_prefix_length = static_cast<std::uint8_t>(std::popcount(mask.sin_addr.s_addr));
-    return;
+// As glibc does it, because of several of one address (link-local ones on several interfaces) any may be found.
+std::vector<own_address> sorted_own_addresses() {
+  std::vector<own_address> own = own_addresses();
+  std::qsort(own.data(), own.size(), sizeof(own_address), compare_addresses);
+  return own;
+}
+
+// glibc looks up 127.0.0.0/8 as 127.0.0.1, because a source there need not be an interface's address.
+const own_address* find(std::span<const own_address> sorted, const address& source) {
+  const bool loopback = source.family == family::ipv4 && source.bytes[0] == 127;
+  const own_address wanted{.where = loopback ? make_ipv4(127, 0, 0, 1) : source};
+  return static_cast<const own_address*>(
+      std::bsearch(&wanted, sorted.data(), sorted.size(), sizeof(own_address), compare_addresses));
+}
+
+bool is_other_than_loopback(const own_address& a) {
+  constexpr std::array<std::uint8_t, 16> loopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return a.where.family == family::ipv6 && a.where.bytes != loopback;
+}
+
+// All from one IPv6 address: what is true of one is true of all.
+bool can_differ(std::span<const candidate> list) {
+  const candidate* first = nullptr;
+  for (const candidate& c : list) {
+    if (!c.has_source) continue;
+    if (first != nullptr && (c.source.family == family::ipv4 || c.source != first->source))
+      return true;
+    first = &c;
   }
+  return false;
 }
 
-bool needs_prefix_length(const candidate& c) {
-  return c.has_source && c.destination.family == family::ipv4;
+constexpr unsigned no_interface = 0;
+
+unsigned interface_of(std::span<const own_address> own, const candidate& c) {
+  const own_address* found = find(own, c.source);
+  return found == nullptr ? no_interface : found->interface;
+}
+
+void find_tunnels(std::span<candidate> list, std::span<const own_address> own) {
+  for (candidate& c : list) {
+    if (!c.has_source) continue;
+    const unsigned through = interface_of(own, c);
+    c.source_tunnelled = through == no_interface || is_tunnel(through);
+  }
 }
 
 }  // namespace
@@ -68,18 +93,25 @@ void source_probe::probe(candidate& c, std::uint16_t port) {
   c.has_source = true;
 }
 
-void find_prefix_lengths(std::span<candidate> list) {
-  int in_need = 0;
-  for (const candidate& c : list) in_need += needs_prefix_length(c) ? 1 : 0;
-  if (in_need < 2) return;
-
-  errno_saver keep;
-  ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) != 0) return;
+// glibc keeps nothing of what it has read where no IPv6 address but the loopback's is, and takes what it
+// does not find for a tunnel.
+void describe_sources(std::span<candidate> list) {
+  if (!can_differ(list)) return;
+  const std::vector<own_address> own = sorted_own_addresses();
+  if (std::none_of(own.begin(), own.end(), is_other_than_loopback)) return;
+  bool several_interfaces = false;
+  unsigned first = ~0u;
   for (candidate& c : list) {
-    if (needs_prefix_length(c)) find_prefix_length(c, interfaces);
+    if (!c.has_source) continue;
+    const own_address* found = find(own, c.source);
+    c.source_deprecated = found != nullptr && found->deprecated;
+    c.source_home = found != nullptr && found->home;
+    c.source_prefix_length = found != nullptr ? found->prefix_length : 32;
+    const unsigned through = interface_of(own, c);
+    if (first == ~0u) first = through;
+    several_interfaces = several_interfaces || through != first;
   }
-  freeifaddrs(interfaces);
+  if (several_interfaces) find_tunnels(list, own);
 }
 
 bool is_own(const candidate& c) { return c.has_source && c.source.bytes == c.destination.bytes; }

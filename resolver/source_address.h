@@ -25,11 +25,12 @@ class source_probe {
   unique_fd sockets_[2];
 };
 
-// Sets source_prefix_length of IPv4 candidates from the interfaces, if rule 9 can need it: two or
-// more of them have a source. Otherwise, and on any error, changes nothing.
+// Sets what rules 3, 4, 7 and 9 look at, as glibc finds it: source_deprecated, source_home, source_tunnelled
+// and source_prefix_length. Where the candidates cannot differ, and on any error, changes nothing.
 //
-// Context:  getifaddrs(), a netlink dump (glibc's getaddrinfo makes the same one).
-void find_prefix_lengths(std::span<candidate> list);
+// Context:  own_addresses(), a netlink dump (glibc's getaddrinfo makes the same one), where they can; two
+//           more system calls per candidate if they go out through several interfaces.
+void describe_sources(std::span<candidate> list);
 
 // The destination is an address of this host: to those the kernel goes from the address itself.
 bool is_own(const candidate& c);
