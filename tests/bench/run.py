@@ -207,6 +207,20 @@ def thousand(_):
     yield Row("  system calls of one more", *one_more(system_calls), "")
 
 
+def lookups(network):
+    """getaddrinfo() alone, against glibc's: names asked for the first time, and one of them again and again."""
+    for i in range(21):
+        network.host(f"n{i}.lookup")
+    in_lab = ("ip", "netns", "exec", "c")
+    for place, command in (("RTT 1 ms", [*in_lab, TOOLS / "lookups", "lookup.test", "20"]),
+                           ("loopback", [TOOLS / "lookups", NAME, "200"])):
+        results = both(15, command)
+        for kind, goal in (("cold", 1.2), ("repeated", 0.2)):
+            goal = None if place == "loopback" else goal  # where glibc's own query takes no time
+            yield paired(f"lookup, {kind}, {place}", "us", columns(results, f"{kind}_us"), "ratio", goal)
+            yield paired("  processor time", "us", columns(results, f"{kind}_cpu_us"), "ratio", goal)
+
+
 def stdio(_):
     """What a program would pay for good if a second thread had ever been made."""
     results = both(15, [TOOLS / "client", NAME, "80", "1", "1", "stdio"])
@@ -282,7 +296,7 @@ def sizes(_):
         yield Row("  of them symbols to be found at load", 0, len(found), "")
 
 
-MEASURES = (start_of_true, short_program, thousand, non_blocking, hand_over, stdio, at_rest, memory, sizes)
+MEASURES = (start_of_true, short_program, thousand, lookups, non_blocking, hand_over, stdio, at_rest, memory, sizes)
 
 
 # ---- the network, and the processes around ----
