@@ -8,6 +8,7 @@
 #include "racer/pending.h"
 #include "racer/timing.h"
 #include "racer/worker.h"
+#include "resolver/bridge.h"
 #include "resolver/lookup.h"
 #include "resolver/nat64.h"
 #include "resolver/resolve.h"
@@ -34,11 +35,13 @@ struct core {
       : host(h),
         timing(timing_from(*h.settings)),
         translator(h.settings->pref64),
+        bridges(static_cast<std::uint8_t>(h.settings->bridge_pool)),
         services(services_from(*h.settings)) {}
 
   const happy_host& host;
   race_timing timing;
   nat64 translator;
+  bridge_table bridges;
   std::mutex lock;
   std::atomic<std::uint32_t> turns{0};  // how often it was taken
   system_files files;

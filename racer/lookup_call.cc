@@ -19,7 +19,20 @@ happy_lookup_step done(happy_lookup& call, int code, addrinfo* list) {
   return HAPPY_LOOKUP_DONE;
 }
 
+happy_lookup_step give_bridge(core& c, happy_lookup& call, resolved&& out) {
+  {
+    core_guard guard(c);
+    if (c.bridges.add(call.question.node, std::move(out.meant.candidates))) {
+      __atomic_store_n(&c.host.pending->bridged, 1, __ATOMIC_RELEASE);
+      return done(call, out.code, out.list);
+    }
+  }
+  ::freeaddrinfo(out.list);
+  return HAPPY_LOOKUP_DECLINED;
+}
+
 happy_lookup_step give(core& c, happy_lookup& call, resolved&& out) {
+  if (out.bridged) return give_bridge(c, call, std::move(out));
   const happy_lookup_step step = done(call, out.code, out.list);
   if (out.code != 0) return step;
   try {
@@ -87,15 +100,21 @@ void keep(core& c, intent&& meant, std::unique_ptr<lookup> open, bool worker_may
   if (wants_worker) c.hidden_worker.engage(c, {});
 }
 
+// Whether this host and its user want it.
+bool may_bridge(const core& c, const ipv4_outlook& outlook) {
+  const auto wanted = static_cast<bridging>(c.host.settings->bridge);
+  return wanted == bridging::everywhere || (wanted == bridging::ipv6_only && outlook.ipv6_only);
+}
+
 begun_lookup begin_lookup(core& c, const happy_question& question, bool complete,
-                          std::uint16_t port) {
+                          std::uint16_t port, bool bridge) {
   std::uint64_t id = 0;
   std::shared_ptr<const system_snapshot> files;
   resolve_options options{.v2 = c.timing.profile == timing_profile::v2,
                           .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms),
                           .services = c.services,
                           .keep_hints = c.host.settings->keep_hints != 0,
-                          .complete = complete};
+                          .complete = complete || bridge};
   {
     core_guard guard(c);
     id = ++c.last_id;
@@ -103,6 +122,8 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
     const ipv4_outlook outlook = expect_nat64(c, clock_now());
     options.ipv6_only = outlook.ipv6_only;
     options.nat64 = outlook.prefixes;
+    if (bridge && !may_bridge(c, outlook)) return {id, declined{}};
+    if (bridge) options.bridge = c.bridges.address_for(question.node);
     options.usual_port = port != 0 ? port : c.intents.seen_port(question.node);
   }
   return {id, name_resolution::begin(id, question, *files, options, clock_now())};
@@ -110,7 +131,7 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
 
 happy_lookup_step lookup_begin(core& c, happy_lookup& call) {
   const pid_t thread = raw_gettid();
-  begun_lookup begun = begin_lookup(c, call.question, call.complete != 0);
+  begun_lookup begun = begin_lookup(c, call.question, call.complete != 0, 0, call.bridge != 0);
   call.id = begun.id;
   if (std::holds_alternative<declined>(begun.outcome)) return HAPPY_LOOKUP_DECLINED;
   if (auto* out = std::get_if<resolved>(&begun.outcome)) return done(call, out->code, out->list);

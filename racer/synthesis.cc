@@ -169,8 +169,7 @@ bool prepare_socket(core& c, pending_race& r, const endpoint& named) {
 }
 
 happy_lookup_step translate(core& c, happy_synthesis& call, const endpoint& named,
-                            const prefix_list& prefixes, time_point now) {
-  candidate_list list = find_candidates(c, unmapped(named.address), prefixes, now);
+                            candidate_list list, time_point now) {
   if (list.empty()) return HAPPY_LOOKUP_DECLINED;
   const address to = list.front().destination;
   if (call.fd >= 0) {
@@ -197,6 +196,11 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call) {
   if (unmapped(named.address).family != family::ipv4) return HAPPY_LOOKUP_DECLINED;
   core_guard guard(c);
   const time_point now = clock_now();
+  const address ipv4 = unmapped(named.address);
+  if (const bridged_name* known = c.bridges.find(ipv4)) {
+    call.bridged = 1;
+    return translate(c, call, named, known->candidates, now);
+  }
   if (c.translator.off()) return HAPPY_LOOKUP_DECLINED;
   c.translator.note_network(network_fingerprint());
   prefix_list prefixes = c.translator.prefixes(now);
@@ -205,7 +209,7 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call) {
     prefixes = c.translator.prefixes(now);
   }
   if (prefixes.empty()) return HAPPY_LOOKUP_DECLINED;
-  return translate(c, call, named, prefixes, now);
+  return translate(c, call, named, find_candidates(c, ipv4, prefixes, now), now);
 }
 
 bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes,

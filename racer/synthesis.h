@@ -12,6 +12,9 @@ namespace happy {
 //
 // Without a known prefix the DNS is asked for it, and waited for once.
 //
+// An address of the bridging pool leads to the IPv6 endpoints of the name that it was handed out for, in the same
+// way and on every network.
+//
 // Context:  the caller's thread, without the lock.
 // Spec:     hev3 IPv4 Address Literals, hev3 Virtual Private Networks; V6ONLY-2, V6ONLY-9, NAT64-2
 happy_lookup_step synthesise(core& c, happy_synthesis& call);

@@ -250,8 +250,9 @@ std::vector<known_service> services_from(const happy_settings& settings) {
 std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resolution::begin(
     std::uint64_t id, const happy_question& question, const system_snapshot& files,
     const resolve_options& options, time_point now) {
-  const wish w = read_hints(question.hints);
+  wish w = read_hints(question.hints);
   trace_lookup(id, question);
+  if (options.bridge) w = {.flags = w.flags & ~AI_ADDRCONFIG, .af = AF_UNSPEC};
   if (!flags_are_plain(w, options)) return decline(id, question.node, "flags");
   auto planned = plan_name(question.node, files);
   if (const auto* reason = std::get_if<decline_reason>(&planned)) {
@@ -286,6 +287,7 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   r->meant_.nat64 = options.nat64;
   if (options.ipv6_only && w.af == AF_UNSPEC && !settings.ipv4)
     r->meant_.last_resort = std::make_shared<const name_plan>(r->plan_);
+  r->bridge_ = options.bridge;
   r->lookup_ = std::make_unique<lookup>(id, r->plan_, settings);
   return r;
 }
@@ -319,6 +321,7 @@ bool name_resolution::asks_by_old_function(const resolution& state) const {
 }
 
 std::variant<declined, resolved> name_resolution::outcome(time_point now) {
+  if (bridge_) return bridge_outcome(now);
   const resolution& state = lookup_->state();
   if (!state.any_positive()) {
     const std::optional<int> code = negative_code(state, plan_, asks_by_old_function(state));
@@ -338,6 +341,25 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   if (out.list == nullptr) out.code = EAI_MEMORY;
   out.meant.partial = !state.own_addresses_answered();
   if (!state.all_answered()) out.open = std::move(lookup_);
+  return out;
+}
+
+// Only where it is certain that there is no IPv4 address.
+std::variant<declined, resolved> name_resolution::bridge_outcome(time_point now) {
+  const resolution& state = lookup_->state();
+  const answer* ipv4 = state.answered(record_type::a);
+  const answer* ipv6 = state.answered(record_type::aaaa);
+  const bool bridges = ipv4 != nullptr && ipv4->kind == answer_kind::no_data && ipv6 != nullptr &&
+                       ipv6->kind == answer_kind::positive && !is_irregular(state);
+  if (!bridges) return decline(id_, node_.c_str(), "nothing to bridge to");
+  resolved out{.bridged = true};
+  out.meant = meant_;
+  out.meant.made = now;
+  add_late_answers(out.meant, state);
+  const std::string canonical = canonical_name(state, plan_);
+  out.list = build_addrinfo_list({&*bridge_, 1}, form_,
+                                 (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
+  if (out.list == nullptr) return decline(id_, node_.c_str(), "no memory");
   return out;
 }
 

@@ -36,7 +36,9 @@ struct resolve_options {
   bool complete =
       false;  // wait for every answer: the process compares addresses instead of connecting
   bool ipv6_only = false;  // V6ONLY-1
-  prefix_list nat64{};     // of such a network: IPv4 addresses are of use although there is no IPv4
+  // Bridging: the program takes only IPv4, and is given this address if the name has only IPv6.
+  std::optional<address> bridge{};
+  prefix_list nat64{};  // of such a network: IPv4 addresses are of use although there is no IPv4
 };
 
 // Only glibc itself knows what it would answer.
@@ -47,6 +49,7 @@ struct resolved {
   int code = 0;                    // an EAI_* code
   addrinfo* list = nullptr;        // the program's, if code is 0
   intent meant{};                  // if code is 0
+  bool bridged = false;            // `list` holds the address that bridges to `meant`
   std::unique_ptr<lookup> open{};  // if queries are still outstanding
 };
 
@@ -75,6 +78,7 @@ class name_resolution {
   std::variant<declined, resolved> outcome(time_point now);
   bool wants_to_bind(const resolution& state) const;
   bool asks_by_old_function(const resolution& state) const;
+  std::variant<declined, resolved> bridge_outcome(time_point now);
 
   std::uint64_t id_ = 0;
   std::string node_;
@@ -83,6 +87,7 @@ class name_resolution {
   name_plan plan_;
   addrinfo_template form_;
   intent meant_;
+  std::optional<address> bridge_;
   std::unique_ptr<lookup> lookup_;
 };
 

@@ -83,6 +83,8 @@ struct happy_settings {
   int32_t trace;     /* 0: off */
   const char* pref64;      /* HAPPY_PREF64: NAT64 prefixes by commas, or "none"; NULL: find out */
   int32_t profile;         /* which of the words of HAPPY_PROFILE */
+  int32_t bridge;          /* which of the words of HAPPY_BRIDGE */
+  int32_t bridge_pool;     /* first octet of the addresses that stand for names without IPv4 */
   int32_t known_local_ula; /* 1: a ULA of this host's own /48 goes before global addresses */
 };
 
@@ -111,6 +113,7 @@ struct happy_hint {
 /* Counts that the engine keeps and the hooks of close(), poll(), epoll_ctl() and the like look at first.
  * Written with atomic operations. */
 struct happy_pending {
+  uint32_t bridged; /* not 0: addresses of the bridging pool were handed out */
   uint32_t races;   /* sockets of the program are being raced, or may soon be */
   uint32_t clocked; /* of these races, those whose delay the program's waiting calls watch */
   /* A set bit for every address that any lookup has given: connect() to an address whose bit is not set
@@ -169,7 +172,9 @@ enum happy_lookup_step {
 struct happy_lookup {
   struct happy_question question; /* from the caller */
   int complete;                   /* from the caller: wait for both families, as libc does */
-  int single_threaded;            /* from the caller: no second thread exists in the process */
+  int bridge; /* from the caller: libc has no IPv4 address for the name. DONE: `list` has one of the pool
+               * instead, that connect() knows; DECLINED: let the program have libc's answer */
+  int single_threaded; /* from the caller: no second thread exists in the process */
 
   struct pollfd fds[HAPPY_MAX_LOOKUP_FDS];
   nfds_t fd_count;
@@ -232,6 +237,10 @@ struct happy_synthesis {
   nfds_t fd_count;
   int timeout_ms;
   int64_t deadline_ns; /* the engine's own; 0 at first */
+
+  /* `to` is an address of the bridging pool that this process was handed: whatever else is said, it must not
+   * be connected to as it is */
+  int bridged;
 
   /* what to connect the socket behind `fd` to instead */
   struct sockaddr_in6 destination;

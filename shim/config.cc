@@ -44,6 +44,12 @@ constexpr knob all_knobs[] = {
      &happy_settings::last_resort_synthesis_delay_ms, "",
      "on IPv6-only networks, where A records were not asked for: how long after the last attempt "
      "they are"},
+    {"HAPPY_BRIDGE", knob_kind::choice, "", 0, 2, 0, &happy_settings::bridge, "",
+     "where a program that can take only IPv4 is given a made-up address for a name that has only "
+     "IPv6",
+     "ipv6-only always never"},
+    {"HAPPY_BRIDGE_POOL", knob_kind::number, "", 1, 254, 251, &happy_settings::bridge_pool, "",
+     "first octet of those addresses; none of them ever leaves the host"},
     {"HAPPY_PROFILE", knob_kind::choice, "", 0, 2, 0, &happy_settings::profile, "",
      "fast: first attempts 50, 100, 200 ms apart, up to the attempt delay; v2: lookups as in RFC "
      "8305",

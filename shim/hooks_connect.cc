@@ -185,22 +185,23 @@ happy_lookup_step synthesise(const happy_engine* engine, happy_synthesis& call) 
   return engine->synthesise(&call);
 }
 
-// IPv4 cannot get there; by way of a NAT64, IPv6 may. -1 with the errno that there was if not.
-int connect_by_ipv6(int fd, const sockaddr* to, socklen_t length, int error) {
+// Whether IPv6 leads where the program's IPv4 address does not. `fd` is -1 to change nothing.
+bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthesis& call) {
   const bool possible = !foreign_process() && !is_short_of_stack();
   const happy_engine* engine = possible ? load_outside_handlers() : nullptr;
+  if (engine == nullptr) return false;
+  call.fd = fd;
+  call.to = to;
+  call.length = length;
+  call.may_wait = (real->fcntl(fd, F_GETFL) & O_NONBLOCK) == 0 ? 1 : 0;
   happy_lookup_step step = HAPPY_LOOKUP_DECLINED;
-  happy_synthesis call{};
-  if (engine != nullptr) {
-    call.fd = fd;
-    call.to = to;
-    call.length = length;
-    call.may_wait = (real->fcntl(fd, F_GETFL) & O_NONBLOCK) == 0 ? 1 : 0;
-    while ((step = synthesise(engine, call)) == HAPPY_LOOKUP_POLL)
-      real->poll(call.fds, call.fd_count, call.timeout_ms);
-  }
-  errno = error;
-  if (step != HAPPY_LOOKUP_DONE) return -1;
+  while ((step = synthesise(engine, call)) == HAPPY_LOOKUP_POLL)
+    real->poll(call.fds, call.fd_count, call.timeout_ms);
+  return step == HAPPY_LOOKUP_DONE;
+}
+
+int connect_by_ipv6(int fd, const happy_synthesis& call) {
+  const happy_engine* engine = loaded_engine();
   happy_connect again{};
   again.fd = fd;
   again.to = reinterpret_cast<const sockaddr*>(&call.destination);
@@ -210,9 +211,37 @@ int connect_by_ipv6(int fd, const sockaddr* to, socklen_t length, int error) {
   return race(engine, again);
 }
 
+// An address of the bridging pool never leaves the host. False: it is not one that this process was handed.
+bool connect_bridged(int fd, const sockaddr* to, socklen_t length, int& result) {
+  endpoint where;
+  if (__atomic_load_n(&pending_counts.bridged, __ATOMIC_ACQUIRE) == 0) return false;
+  if (!from_sockaddr(to, length, where)) return false;
+  const address ipv4 = unmapped(where.address);
+  if (ipv4.family != family::ipv4 || ipv4.bytes[0] != process_environment().settings.bridge_pool) {
+    return false;
+  }
+  const int errno_before = errno;
+  happy_synthesis call{};
+  const bool stream = is_stream(fd);
+  const bool found = find_way_by_ipv6(stream ? fd : -1, to, length, call);
+  errno = errno_before;
+  if (call.bridged == 0) return false;
+  if (found && stream) {
+    result = connect_by_ipv6(fd, call);
+    return true;
+  }
+  errno = ENETUNREACH;
+  result = -1;
+  return true;
+}
+
 int second_way(int result, int fd, const sockaddr* to, socklen_t length) {
   if (result == 0 || !may_be_synthesised(errno, fd, to, length)) return result;
-  return connect_by_ipv6(fd, to, length, errno);
+  const int error = errno;
+  happy_synthesis call{};
+  const bool found = find_way_by_ipv6(fd, to, length, call);
+  errno = error;
+  return found ? connect_by_ipv6(fd, call) : -1;
 }
 
 int plain_connect(int fd, const sockaddr* to, socklen_t length) {
@@ -227,6 +256,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
     trace_pass("connect", reason);
     return real->connect(fd, to, length);
   }
+  if (int result = 0; connect_bridged(fd, to, length, result)) return result;
   if (is_unknown(to, length)) return plain_connect(fd, to, length);
   if (is_short_of_stack()) return real->connect(fd, to, length);
   const happy_engine* engine = engine_for(to, length);

@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include "shim/base/real_functions.h"
+#include "shim/bridged_host.h"
 #include "shim/departure.h"
 #include "shim/engine_visit.h"
 #include "shim/late_function.h"
@@ -19,6 +20,7 @@ namespace happy {
 namespace {
 
 constinit late_function<decltype(&::getaddrinfo)> real_getaddrinfo{"getaddrinfo"};
+constinit late_function<decltype(&::freeaddrinfo)> real_freeaddrinfo{"freeaddrinfo"};
 
 // What a departure_watch hands over.
 struct departure {
@@ -57,10 +59,11 @@ happy_lookup_step ask(const happy_engine* engine, happy_lookup& call) {
 
 // Answers from the engine where it can; false: it cannot.
 bool answer(const happy_engine* engine, const happy_question& question, int& code,
-            addrinfo** result) {
+            addrinfo** result, int bridge = 0) {
   errno_saver keep;
   happy_lookup call;
   call.question = question;
+  call.bridge = bridge;
   call.single_threaded = single_threaded() ? 1 : 0;
   call.complete = wants_complete_results() ? 1 : 0;
   if (ask(engine, call) == HAPPY_LOOKUP_DECLINED) return false;
@@ -69,16 +72,33 @@ bool answer(const happy_engine* engine, const happy_question& question, int& cod
   return true;
 }
 
+// A name that has only IPv6, for a program that wants only IPv4.
+bool is_without_ipv4(const happy_question& question, int code) {
+  const bool no_address = code == EAI_NONAME || code == EAI_NODATA || code == EAI_ADDRFAMILY;
+  return no_address && question.hints != nullptr && question.hints->ai_family == AF_INET &&
+         (question.hints->ai_socktype == 0 || question.hints->ai_socktype == SOCK_STREAM);
+}
+
+int bridge_or(int code, const happy_engine* engine, const happy_question& question,
+              addrinfo** result) {
+  if (!is_without_ipv4(question, code) || !may_bridge()) return code;
+  int bridged = 0;
+  addrinfo* list = nullptr;
+  if (!answer(engine, question, bridged, &list, 1) || bridged != 0) return code;
+  *result = list;
+  return 0;
+}
+
 int resolve(const happy_engine* engine, const happy_question& question, addrinfo** result) {
   int code = 0;
-  if (answer(engine, question, code, result)) return code;
+  if (answer(engine, question, code, result)) return bridge_or(code, engine, question, result);
   code = real_getaddrinfo.get()(question.node, question.service, question.hints, result);
   if (code == 0) {
     errno_saver keep;
     engine_visit visit;
     engine->remember(&question, *result);
   }
-  return code;
+  return bridge_or(code, engine, question, result);
 }
 
 // glibc refuses an IPv4 literal with AI_ADDRCONFIG where the host has no IPv4 address (EAI_ADDRFAMILY): the
@@ -142,6 +162,19 @@ int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hint
 }
 
 }  // namespace
+
+bool bridge_host(const happy_engine* engine, const char* name, in_addr& found) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  int code = 0;
+  addrinfo* list = nullptr;
+  if (!answer(engine, {name, nullptr, &hints}, code, &list, 1) || code != 0) return false;
+  found = reinterpret_cast<const sockaddr_in*>(list->ai_addr)->sin_addr;
+  real_freeaddrinfo.get()(list);
+  return true;
+}
+
 }  // namespace happy
 
 extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node,
