@@ -149,7 +149,7 @@ all: $(out)/libhappy.so $(out)/libhappy-engine.so $(out)/libhappy-netlink.so $(o
 
 lab: $(lab) ## The programs that the lab under tests/netns needs
 
-unit-tests: $(out)/unit-tests ## The unit tests, not run
+unit-tests: $(out)/unit-tests $(out)/sim ## The unit tests and the simulation, not run
 
 # The C driver, so that libstdc++ cannot become NEEDED: a leftover reference to it is a link error.
 $(out)/libhappy.so: $(shim_objects) shim/libhappy.map
@@ -255,7 +255,7 @@ $(sort $(out)/flags build/flags): Makefile FORCE
 	@mkdir -p $(@D)
 	@echo '$(all_flags)' | cmp -s - $@ || echo '$(all_flags)' >$@
 
--include $(patsubst %.o,%.d,$(sort $(shim_objects) $(engine_objects) $(netlink_objects) $(unit_objects)) $(fuzz_common) \
+-include $(patsubst %.o,%.d,$(sort $(shim_objects) $(engine_objects) $(netlink_objects) $(unit_objects) $(sim_objects)) $(fuzz_common) \
            $(fuzz_sources:%.cc=build/fuzz/obj/%.o)) $(lab:%=%.d) $(bench_tools:%=%.d)
 
 # ---- tests --------------------------------------------------------------------------------------

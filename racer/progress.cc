@@ -148,6 +148,7 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
     add_once(c.sorted, {.where = {as_mapped ? mapped(known.destination) : known.destination, port},
                         .group = group,
                         .expected_handshake = expected,
+                        .answered_lately = known.rtt_age <= recent_history,
                         .translated = is_translated(known, prefixes)});
   }
   r.machine.set_plan(

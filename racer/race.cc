@@ -88,7 +88,7 @@ race_action race::poll(time_point now) {
 
 // Half of what is left before the program gives up, where the other family still has to come.
 duration race::delay_after(const listed_endpoint& e, time_point now) const {
-  const duration delay = timing_.delay(e.expected_handshake, attempts_.size());
+  const duration delay = timing_.delay(e.expected_handshake, e.answered_lately, attempts_.size());
   if (deadline_ == never || !family_is_untried(e.where)) return delay;
   return std::max(std::min(delay, (deadline_ - now) / 2), attempt_floor);
 }

@@ -31,6 +31,9 @@ constexpr duration expected_handshake(duration rtt, duration variance) {
   return rtt + 4 * (variance > duration(0) ? variance : rtt / 2);
 }
 
+// What was measured longer ago says how fast a path can be, not that it still answers.
+inline constexpr duration recent_history = std::chrono::minutes(5);
+
 // Spec:     hev3 Summary of Configurable Values
 struct race_timing {
   duration attempt_delay = milliseconds(250);  // between attempts, without knowledge of the path
@@ -43,12 +46,16 @@ struct race_timing {
   bool handshake_decides = true;
 
   // How long after the start of an attempt the next one may start: inside the bounds, and never under the
-  // floor. `expected`: the attempt's own handshake time, 0 if unknown; `earlier`: attempts before it.
+  // floor. `expected`: the attempt's own handshake time, 0 if unknown, which makes the delay longer only where it
+  // was seen `lately`: a slow path that has gone dark since would hold up the others most. `earlier`: attempts
+  // before it.
   //
   // Spec:     hev3 Connection Attempts, ATTEMPT-4
-  constexpr duration delay(duration expected = duration(0), std::size_t earlier = 0) const {
+  constexpr duration delay(duration expected = duration(0), bool lately = true,
+                           std::size_t earlier = 0) const {
     if (profile == timing_profile::fast) return std::max(fast_delay(earlier), attempt_floor);
-    const duration wanted = expected > duration(0) ? expected : attempt_delay;
+    duration wanted = expected > duration(0) ? expected : attempt_delay;
+    if (!lately) wanted = std::min(wanted, attempt_delay);
     return std::max(std::min(std::max(wanted, minimum_delay), maximum_delay), attempt_floor);
   }
 

@@ -41,6 +41,7 @@ struct candidate {
   // What is remembered of it on this network.
   duration rtt{0};           // expected; 0: unknown
   duration rtt_variance{0};  // 0: unknown
+  duration rtt_age{0};       // since it was measured last
   bool used = false;         // a connection to it has succeeded before
   bool demoted = false;      // it failed lately, and is not due for another try
 };

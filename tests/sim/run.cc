@@ -14,6 +14,7 @@ namespace happy::sim {
 namespace {
 
 constexpr std::uint16_t port = 443;
+constexpr const char* name = "name.test";
 // What glibc would wait for silent nameservers.
 constexpr duration resolver_patience = std::chrono::seconds(10);
 // Nothing lasts longer: ten endpoints each way, all dead, the last begun after a minute.
@@ -25,7 +26,7 @@ struct event {
   time_point at;
   std::uint64_t order;  // of events at one moment
   kind what;
-  std::uint32_t index;  // of the path, the change, or the record type
+  std::uint32_t index;  // of the path, the change, or the query
   fate how{};
 
   friend bool operator>(const event& a, const event& b) {
@@ -83,6 +84,10 @@ class simulation {
   void look_up() {
     resolution::settings s;
     s.deadline = time_point(resolver_patience);
+    s.name = name;
+    if (world_.asks_for_service) s.service_name = name;
+    s.complete = world_.waits_for_all;
+    if (world_.timing.profile == timing_profile::v2) s.companion_delay = duration(0);
     resolution_ = std::make_unique<resolution>(s);
     int queries = 0;
     for (int turn = 0; turn < longest_drain; ++turn) {
@@ -90,7 +95,7 @@ class simulation {
       if (next.what == resolution::action::kind::finished) return end_lookup(next.reason);
       if (next.what == resolution::action::kind::query) {
         ++queries;
-        send(next.type);
+        send(next.query);
         continue;
       }
       const time_point until = std::min(next.until, events_.empty() ? never : events_.top().at);
@@ -101,24 +106,33 @@ class simulation {
     fail("the resolution does not end");
   }
 
-  void send(record_type type) {
-    const query_fate& f = type == record_type::aaaa ? world_.aaaa : world_.a;
+  const query_fate& fate_of(record_type type) const {
+    if (type == record_type::https) return world_.service;
+    return type == record_type::aaaa ? world_.aaaa : world_.a;
+  }
+
+  void send(std::size_t query) {
+    const query_fate& f = fate_of(resolution_->type_of(query));
     if (f.reply == dns_reply::silent) return;
-    push(now_ + f.after, event::kind::answer, static_cast<std::uint32_t>(type));
+    push(now_ + f.after, event::kind::answer, static_cast<std::uint32_t>(query));
+    if (f.repeated)
+      push(now_ + 2 * f.after, event::kind::answer, static_cast<std::uint32_t>(query));
   }
 
   void end_lookup(move_on reason) {
     const bool positive = resolution_->any_positive();
-    if (reason == move_on::all_answered && !resolution_->all_answered()) fail("not all answered");
+    if (reason == move_on::all_answered && !resolution_->own_addresses_answered())
+      fail("not all answered");
     if (!positive && reason != move_on::all_answered && now_ < time_point(resolver_patience))
       fail("the lookup ended without an address");
-    if (positive && now_ > first_positive_ + milliseconds(50))
+    if (positive && !world_.waits_for_all && now_ > first_positive_ + milliseconds(50))
       fail("the lookup waited beyond the Resolution Delay");
     out_.resolved = positive && !list().empty();
   }
 
-  void take_answer(record_type type) {
-    const query_fate& f = type == record_type::aaaa ? world_.aaaa : world_.a;
+  void take_answer(std::size_t query) {
+    const record_type type = resolution_->type_of(query);
+    const query_fate& f = fate_of(type);
     answer a;
     a.type = type;
     switch (f.reply) {
@@ -129,12 +143,12 @@ class simulation {
     }
     if (a.kind == answer_kind::positive) {
       for (const path& p : world_.paths) {
-        if (p.where.family == family_of(type)) a.addresses.push_back(p.where);
+        if (p.where.family == family_of(type) && !p.in_reserve) a.addresses.push_back(p.where);
       }
       if (a.addresses.empty()) a.kind = answer_kind::no_data;
     }
     if (a.kind == answer_kind::positive && first_positive_ == never) first_positive_ = now_;
-    resolution_->handle(a, now_);
+    resolution_->handle(query, a, now_);
   }
 
   // What is known of the name now, in the order of preference.
@@ -149,6 +163,9 @@ class simulation {
         candidates.push_back(candidate_of(world_.paths[i]));
       }
     }
+    for (const path& p : world_.paths) {
+      if (p.in_reserve && last_resort_open_) candidates.push_back(candidate_of(p));
+    }
     sort_by_preference(candidates);
     std::vector<listed_endpoint> sorted;
     std::uint32_t group = 0;
@@ -156,7 +173,8 @@ class simulation {
       if (&c != candidates.data() && !same_group(c, *(&c - 1))) ++group;
       sorted.push_back({.where = {c.destination, port},
                         .group = group,
-                        .expected_handshake = world_.paths[index_of(c.destination)].remembered});
+                        .expected_handshake = world_.paths[index_of(c.destination)].remembered,
+                        .answered_lately = world_.paths[index_of(c.destination)].lately});
     }
     return sorted;
   }
@@ -189,6 +207,7 @@ class simulation {
       push(began_ + world_.changes[i].at, event::kind::change, i);
     }
     push(began_ + late_answer_lifetime, event::kind::late_end, 0);
+    if (has_reserve()) machine_.expect_last_resort();
     refresh();
     drain();
     while (!decided_ && out_.violation.empty()) {
@@ -220,7 +239,7 @@ class simulation {
     events_.pop();
     switch (e.what) {
       case event::kind::answer:
-        take_answer(static_cast<record_type>(e.index));
+        take_answer(e.index);
         if (began_ != never && !machine_.finished() && now_ < began_ + late_answer_lifetime)
           refresh();
         return;
@@ -259,11 +278,32 @@ class simulation {
           until_ = action.until;
           if (!decided_ && until_ == never) check_nothing_to_start();
           return;
+        case race_action::kind::last_resort: open_last_resort(); break;
         case race_action::kind::won: decide(true, action.where); break;
         case race_action::kind::lost: decide(false, {}); break;
       }
     }
     if (out_.violation.empty() && !out_.left) fail("the race never waits");
+  }
+
+  bool has_reserve() const {
+    return std::any_of(world_.paths.begin(), world_.paths.end(),
+                       [](const path& p) { return p.in_reserve; });
+  }
+
+  // V6ONLY-8
+  void open_last_resort() {
+    if (last_resort_open_ || !has_reserve()) return fail("a last resort that is none");
+    if (!complete_ || first_unstarted() != nullptr)
+      return fail("the last resort before the end of the list");
+    if (in_flight() > 0 && now_ < last_start_ + world_.timing.last_resort_delay)
+      return fail("the last resort too early");
+    last_resort_open_ = true;
+    refresh();
+  }
+
+  std::size_t in_flight() const {
+    return static_cast<std::size_t>(std::count(open_.begin(), open_.end(), true));
   }
 
   void start(const endpoint& where) {
@@ -297,11 +337,13 @@ class simulation {
     decided_ = true;
     out_.won = won;
     out_.decided_after = now_ - began_;
+    out_.took = now_.time_since_epoch();
     if (won && std::find(connected_.begin(), connected_.end(), winner) == connected_.end())
       fail("a winner that has not connected");
     if (!won && std::find(open_.begin(), open_.end(), true) != open_.end())
       fail("lost while an attempt is under way");
     if (!won && (!complete_ || first_unstarted() != nullptr)) fail("lost with endpoints left");
+    if (!won && has_reserve() && !last_resort_open_) fail("lost without the last resort");
   }
 
   // ---- what must hold
@@ -336,6 +378,7 @@ class simulation {
       return std::max(d < t.attempt_delay ? d : t.attempt_delay, duration(milliseconds(10)));
     }
     duration d = last_path_->remembered != duration(0) ? last_path_->remembered : t.attempt_delay;
+    if (!last_path_->lately && d > t.attempt_delay) d = t.attempt_delay;
     if (d < t.minimum_delay) d = t.minimum_delay;
     if (d > t.maximum_delay) d = t.maximum_delay;
     return std::max(d, duration(milliseconds(10)));
@@ -350,8 +393,9 @@ class simulation {
   void check_nothing_to_start() {
     if (first_unstarted() != nullptr && machine_.in_flight() < max_attempts_in_flight)
       fail("no timer although an endpoint is left");
-    const auto open = static_cast<std::size_t>(std::count(open_.begin(), open_.end(), true));
-    if (machine_.in_flight() != open) fail("attempts under way are miscounted");
+    if (first_unstarted() == nullptr && complete_ && has_reserve() && !last_resort_open_)
+      fail("no timer although the last resort is left");
+    if (machine_.in_flight() != in_flight()) fail("attempts under way are miscounted");
   }
 
   static bool is_sure(const path& p) {
@@ -429,6 +473,7 @@ class simulation {
   time_point until_ = never;
   time_point list_changed_{};
   bool complete_ = false;
+  bool last_resort_open_ = false;
   bool decided_ = false;
   endpoint named_;
   std::vector<endpoint> expected_;
@@ -449,10 +494,12 @@ outcome run(const world& w, const options& o) { return simulation(w, o).go(); }
 duration best_possible(const world& w) {
   duration best(-1);
   for (const path& p : w.paths) {
+    if (p.in_reserve) continue;
     const query_fate& f = p.where.family == family::ipv6 ? w.aaaa : w.a;
     if (f.reply != dns_reply::positive || !p.routed) continue;
     for (const attempt_event& e : attempt(w, p, duration(0))) {
-      if (e.what == fate::connected && (best < duration(0) || e.after < best)) best = e.after;
+      const duration took = f.after + e.after;
+      if (e.what == fate::connected && (best < duration(0) || took < best)) best = took;
     }
   }
   return best;

@@ -19,6 +19,7 @@ struct outcome {
   bool won = false;
   bool left = false;              // the program gave up
   duration decided_after{};       // from the lookup's end
+  duration took{};                // with the lookup
   unsigned attempts = 0;          // that sent a SYN
   std::uint64_t fingerprint = 0;  // of all that was done, and when
   std::string violation;          // "" if everything held
@@ -28,7 +29,7 @@ struct outcome {
 outcome run(const world& w, const options& o = {});
 
 // What a client with foresight would need: the first answer of any endpoint of the list, all attempted at
-// once. Negative if there is none.
+// once as its answer comes. Negative if there is none.
 duration best_possible(const world& w);
 
 }  // namespace happy::sim

@@ -23,6 +23,9 @@ path make_path(random_numbers& random, family f, std::uint8_t number, unsigned d
     p.reply = deaths[random.below(std::size(deaths))];
     if (random.chance(10)) p.routed = false;
   }
+  // The longer ago, the likelier something has happened to it since.
+  p.lately =
+      p.remembered != duration(0) && random.chance(p.reply == answers_with::syn_ack ? 70 : 10);
   if (random.chance(15)) p.loss_percent = static_cast<unsigned>(random.below(40));
   if (random.chance(10)) {
     p.dark_from = random.between(0, 400);
@@ -33,6 +36,7 @@ path make_path(random_numbers& random, family f, std::uint8_t number, unsigned d
 
 query_fate make_fate(random_numbers& random) {
   query_fate fate;
+  fate.repeated = random.chance(10);
   fate.after = random.chance(85) ? random.between(1, 60) : random.between(60, 7000);
   if (random.chance(20)) {
     constexpr dns_reply replies[] = {dns_reply::no_data, dns_reply::name_error,
@@ -45,6 +49,7 @@ query_fate make_fate(random_numbers& random) {
 race_timing make_timing(random_numbers& random) {
   race_timing t;
   if (random.chance(20)) t.profile = timing_profile::fast;
+  if (random.chance(20)) t.profile = timing_profile::v2;
   if (random.chance(20)) t.attempt_delay = random.between(10, 3000);
   if (random.chance(20)) t.minimum_delay = random.between(10, 250);
   if (random.chance(20)) t.maximum_delay = random.between(250, 5000);
@@ -114,6 +119,14 @@ world make_world(std::uint64_t seed) {
   }
   w.aaaa = make_fate(random);
   w.a = make_fate(random);
+  w.asks_for_service = random.chance(25);
+  w.service = make_fate(random);
+  if (w.service.reply == dns_reply::positive) w.service.reply = dns_reply::no_data;
+  if (random.chance(10)) {
+    path p = make_path(random, family::ipv6, 100, four_dead);
+    p.in_reserve = true;
+    w.paths.push_back(p);
+  }
   if (random.chance(15)) {
     for (std::uint64_t i = random.below(4); i > 0; --i) {
       w.changes.push_back({.at = random.between(0, 2000),
@@ -135,11 +148,15 @@ std::string describe(const world& w) {
       << w.timing.preferred_family_count << ", program's deadline " << ms(w.program_deadline)
       << ", named " << w.named << ", SYN retries " << w.syn_retries << "\n  AAAA "
       << to_text(w.aaaa.reply) << " after " << ms(w.aaaa.after) << " ms, A " << to_text(w.a.reply)
-      << " after " << ms(w.a.after) << " ms\n";
+      << " after " << ms(w.a.after) << " ms";
+  if (w.asks_for_service)
+    out << ", HTTPS " << to_text(w.service.reply) << " after " << ms(w.service.after) << " ms";
+  out << "\n";
   for (const path& p : w.paths) {
     out << "  " << happy::to_text(p.where).chars << ": " << to_text(p.reply) << ", rtt "
-        << ms(p.rtt) << " ms, remembered " << ms(p.remembered) << ", loss " << p.loss_percent
-        << " %, group " << p.group << (p.routed ? "" : ", no route");
+        << ms(p.rtt) << " ms, remembered " << ms(p.remembered) << (p.lately ? " (lately)" : "")
+        << ", loss " << p.loss_percent << " %, group " << p.group << (p.routed ? "" : ", no route")
+        << (p.in_reserve ? ", in reserve" : "");
     if (p.dark_until > p.dark_from)
       out << ", dark " << ms(p.dark_from) << " to " << ms(p.dark_until);
     out << "\n";
@@ -173,6 +190,7 @@ std::vector<world> simpler(const world& w) {
     if (p.dark_until != p.dark_from)
       with([&](world& c) { c.paths[i].dark_until = c.paths[i].dark_from = {}; });
     if (p.remembered != duration(0)) with([&](world& c) { c.paths[i].remembered = {}; });
+    if (p.lately) with([&](world& c) { c.paths[i].lately = false; });
     if (p.group != 0) with([&](world& c) { c.paths[i].group = 0; });
     if (p.reply != answers_with::syn_ack)
       with([&](world& c) { c.paths[i].reply = answers_with::syn_ack; });
@@ -184,6 +202,7 @@ std::vector<world> simpler(const world& w) {
     with([&](world& c) { c.aaaa = {.after = soon}; });
   if (w.a.reply != dns_reply::positive || w.a.after != soon)
     with([&](world& c) { c.a = {.after = soon}; });
+  if (w.asks_for_service) with([&](world& c) { c.asks_for_service = false; });
   if (w.program_deadline != duration(0)) with([&](world& c) { c.program_deadline = {}; });
   if (w.named != 0) with([&](world& c) { c.named = 0; });
   if (w.timing.profile != timing_profile::standard)

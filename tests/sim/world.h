@@ -31,9 +31,11 @@ struct path {
   address where;
   std::uint32_t group = 0;  // of its service record, in sorted order
   answers_with reply = answers_with::syn_ack;
-  bool routed = true;  // false: connect() says so at once
+  bool routed = true;       // false: connect() says so at once
+  bool in_reserve = false;  // no answer names it: the last resort finds it
   duration rtt{};
   duration remembered{};      // what the history says of its handshake; 0: nothing
+  bool lately = false;        // and that is recent
   unsigned loss_percent = 0;  // of each packet
   // Nothing gets through from then until then.
   duration dark_from{};
@@ -45,6 +47,7 @@ enum class dns_reply : std::uint8_t { positive, no_data, name_error, server_fail
 struct query_fate {
   dns_reply reply = dns_reply::positive;
   duration after{};
+  bool repeated = false;  // the answer comes twice
 };
 
 // An answer that changes while the race runs: an endpoint leaves the list, or comes back.
@@ -59,11 +62,14 @@ struct world {
   std::vector<path> paths;
   query_fate aaaa;
   query_fate a;
+  bool asks_for_service = false;
+  query_fate service;  // never positive: only when it comes matters here
   std::vector<list_change> changes;
   race_timing timing;
   duration program_deadline{};  // SO_SNDTIMEO; 0: none
   int syn_retries = 6;
-  unsigned named = 0;  // which of the addresses that the lookup gave the program names
+  bool waits_for_all = false;  // the lookup, as libc's
+  unsigned named = 0;          // which of the addresses that the lookup gave the program names
 };
 
 // At most so many endpoints of one family: what large names have.

@@ -85,10 +85,13 @@ class player {
         ++group;
       } else {
         const std::size_t mark = word.find('~');
-        const long expected = mark == std::string::npos ? 0 : std::stol(word.substr(mark + 1));
+        const bool old = mark != std::string::npos && word[mark + 1] == '~';
+        const long expected =
+            mark == std::string::npos ? 0 : std::stol(word.substr(mark + (old ? 2 : 1)));
         sorted.push_back({.where = parse_endpoint(word.substr(0, mark)),
                           .group = group,
-                          .expected_handshake = milliseconds(expected)});
+                          .expected_handshake = milliseconds(expected),
+                          .answered_lately = !old});
       }
     }
     if (!named_known_) named_ = sorted[0].where;

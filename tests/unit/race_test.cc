@@ -253,6 +253,17 @@ TEST_CASE("race: with history the delay is about the time of the first retransmi
   CHECK(expected_handshake(milliseconds(0), milliseconds(0)) == milliseconds(0));
 }
 
+TEST_CASE("race: history that is old makes the delay shorter, never longer", "[race][ATTEMPT-4]") {
+  CHECK_SCRIPT(R"(
+      0 < endpoints 2001:db8::1~~900 192.0.2.1~~120 2001:db8::2
+      0 > connect 2001:db8::1
+    250 > connect 192.0.2.1
+    370 > connect 2001:db8::2
+    400 < connected 2001:db8::2
+    400 > won 2001:db8::2
+  )");
+}
+
 TEST_CASE("race: the fast profile doubles from 50 ms up to the delay, never under 10 ms",
           "[race][ATTEMPT-5]") {
   race_timing fast{.profile = happy::timing_profile::fast};
@@ -269,7 +280,8 @@ TEST_CASE("race: the fast profile doubles from 50 ms up to the delay, never unde
                fast);
   fast.attempt_delay = milliseconds(1);
   CHECK(fast.delay() == happy::attempt_floor);
-  CHECK(race_timing{.profile = happy::timing_profile::fast}.delay({}, 95) == milliseconds(250));
+  CHECK(race_timing{.profile = happy::timing_profile::fast}.delay({}, true, 95) ==
+        milliseconds(250));
 }
 
 TEST_CASE("race: the profile of RFC 8305 has the same delays", "[race][V2-2]") {
