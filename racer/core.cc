@@ -132,6 +132,8 @@ void fork_child() {
     [[maybe_unused]] const name_resolution* left = r.work.release();
   c.running_lookups.clear();
   for (const auto& l : c.open_lookups) l->drop();
+  c.notes.clear();  // the parent writes them
+  c.has_notes = false;
   c.translator.drop_query();
   fork_parent();
 }

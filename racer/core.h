@@ -9,6 +9,7 @@
 #include "racer/timing.h"
 #include "racer/worker.h"
 #include "resolver/bridge.h"
+#include "resolver/history.h"
 #include "resolver/lookup.h"
 #include "resolver/nat64.h"
 #include "resolver/resolve.h"
@@ -21,6 +22,9 @@ namespace happy {
 // Lookups whose queries are still open after they were answered; of those that no race waits for, the
 // oldest is given up first. Each holds a socket or two, which hide() refuses long before this bound.
 inline constexpr std::size_t max_open_lookups = 256;
+
+// What races have shown and is not written yet. One race leaves two or three; what is beyond is forgotten.
+inline constexpr std::size_t max_history_notes = 32;
 
 // A getaddrinfo() that the program's thread is in. Only that thread touches `work`.
 struct running_lookup {
@@ -53,6 +57,8 @@ struct core {
   worker hidden_worker;
   std::uint64_t last_id = 0;  // of lookups and races
   endpoint_list sorted;       // for refresh_plan(): stacks are small where handlers run
+  bounded_vector<history_note, max_history_notes> notes;
+  std::atomic<bool> has_notes{false};
   sigset_t mask_before_fork{};
 };
 

@@ -7,6 +7,7 @@
 #include "racer/blocking_connect.h"
 #include "racer/connect_call.h"
 #include "racer/core.h"
+#include "racer/history_notes.h"
 #include "racer/lookup_call.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
@@ -14,6 +15,7 @@
 #include "resolver/answer_cache.h"
 #include "resolver/gai_conf.h"
 #include "resolver/network.h"
+#include "resolver/remembered.h"
 #include "resolver/trace.h"
 #include "shim/base/real_functions.h"
 
@@ -66,7 +68,10 @@ void fds_closing_hook(unsigned first, unsigned last) {
 }
 
 std::int64_t wait_limit_hook(const int* fds, unsigned count, std::uint64_t signals) {
-  return guarded(std::int64_t{-1}, [&] { return wait_limit(the_core(), fds, count, signals); });
+  const std::int64_t limit =
+      guarded(std::int64_t{-1}, [&] { return wait_limit(the_core(), fds, count, signals); });
+  guarded([] { save_history(the_core()); });
+  return limit;
 }
 
 int change_epoll_hook(int set, int operation, int fd, epoll_event* event) {
@@ -77,6 +82,14 @@ void quiesce_hook(int network_changes) {
   guarded([&] { quiesce(the_core(), network_changes != 0); });
 }
 
+// The step, and behind it, without the lock, what it has noted is written.
+template <typename Function>
+happy_step stepped(happy_step otherwise, Function&& function) noexcept {
+  const happy_step next = guarded(otherwise, function);
+  guarded([] { save_history(the_core()); });
+  return next;
+}
+
 happy_step begin_hook(happy_connect* call) {
   return guarded(HAPPY_STEP_PASS, [&] { return connect_begin(the_core(), *call); });
 }
@@ -84,16 +97,16 @@ happy_step begin_hook(happy_connect* call) {
 happy_step returned_hook(happy_connect* call, int result, int error) {
   call->result = result;
   call->error = error;
-  return guarded(HAPPY_STEP_RESULT,
+  return stepped(HAPPY_STEP_RESULT,
                  [&] { return connect_returned(the_core(), *call, result, error); });
 }
 
 happy_step woken_hook(happy_connect* call, int error) {
-  return guarded(HAPPY_STEP_RESULT, [&] { return connect_woken(the_core(), *call, error); });
+  return stepped(HAPPY_STEP_RESULT, [&] { return connect_woken(the_core(), *call, error); });
 }
 
 happy_step polled_hook(happy_connect* call, int error) {
-  return guarded(HAPPY_STEP_RESULT, [&] { return connect_polled(the_core(), *call, error); });
+  return stepped(HAPPY_STEP_RESULT, [&] { return connect_polled(the_core(), *call, error); });
 }
 
 happy_lookup_step synthesise_hook(happy_synthesis* call) {
@@ -119,6 +132,10 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
   real = host->real;
   set_trace_host(host);
   set_network_host(host);
+  if (host->settings->history != 0) {
+    keep_history(std::getenv("XDG_RUNTIME_DIR"),
+                 std::chrono::seconds(host->settings->history_retry_s));
+  }
   prefer_known_local_ula(host->settings->known_local_ula != 0);
   engine_core =
       guarded<>(static_cast<core*>(nullptr), [&] { return new (core_storage) core(*host); });

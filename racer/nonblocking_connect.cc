@@ -8,6 +8,7 @@
 
 #include "racer/connect_call.h"
 #include "racer/handover.h"
+#include "racer/history_notes.h"
 #include "racer/progress.h"
 #include "resolver/clock.h"
 #include "shim/base/handler_sign.h"
@@ -34,7 +35,8 @@ socket_state state_of(const program_socket& s) {
   return info.tcpi_state == TCP_CLOSE ? socket_state::failed : socket_state::connected;
 }
 
-void succeed(core& c, pending_race& r, const endpoint& where) {
+void succeed(core& c, pending_race& r, const endpoint& where, time_point now) {
+  note_own_success(c, r, where, now);
   trace_race_endpoint("winner", r, where);
   finish_lookup(c, r.lookup);
   abandon(c, r, "the program's own attempt has connected");
@@ -46,7 +48,7 @@ bool look_at_sockets(core& c, pending_race& r, time_point now) {
     const program_socket s = r.sockets[i];
     switch (state_of(s)) {
       case socket_state::connecting: break;
-      case socket_state::connected: succeed(c, r, s.where); return false;
+      case socket_state::connected: succeed(c, r, s.where, now); return false;
       case socket_state::failed:
         trace_failure(r, s.where, 0);
         r.machine.handle({.what = race_event::kind::failed, .where = s.where}, now);
@@ -292,7 +294,7 @@ happy_step joined_returned(core& c, pending_race& r, happy_connect& call, int re
   if (s == r.sockets.end()) return give(call, result, error);
   const endpoint where = s->where;
   if (result == 0) {
-    succeed(c, r, where);
+    succeed(c, r, where, now);
   } else if (error != EINPROGRESS) {
     r.sockets.erase(static_cast<std::size_t>(s - r.sockets.begin()));
     r.machine.handle({.what = race_event::kind::failed, .where = where}, now);

@@ -7,12 +7,14 @@
 
 #include "racer/caller.h"
 #include "racer/handover.h"
+#include "racer/history_notes.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/race_trace.h"
 #include "racer/synthesis.h"
 #include "racer/veiled_connect.h"
 #include "resolver/address_scope.h"
 #include "resolver/answer_cache.h"
+#include "resolver/remembered.h"
 #include "resolver/source_address.h"
 
 namespace happy {
@@ -185,7 +187,11 @@ time_point advance(core& c, pending_race& r, time_point now) {
         refresh_plan(c, r, now);
         break;
       case race_action::kind::won:
-        if (!win(r, next.where, now)) abandon(c, r, "the winner cannot be made like the socket");
+        if (!win(r, next.where, now)) {
+          abandon(c, r, "the winner cannot be made like the socket");
+        } else if (r.won) {
+          note_hidden_win(c, r, now);
+        }
         return never;
       case race_action::kind::lost:
         r.lost = true;
@@ -232,6 +238,7 @@ void fail_named(pending_race& r, int error, time_point now) {
 void connect_named(core& c, pending_race& r, time_point now) {
   r.machine.handle({.what = race_event::kind::connected, .where = r.named}, now);
   trace_race_endpoint("winner", r, r.named);
+  note_own_success(c, r, r.named, now);
   close_attempts(r, nullptr);
   finish_lookup(c, r.lookup);
 }
@@ -293,6 +300,8 @@ void quiesce(core& c, bool network_changes) {
       c.translator.forget();
       forget_known_answers();
     }
+    c.notes.clear();
+    forget_network();
     c.translator.drop_query();
     c.hidden_worker.dismiss();
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "racer/core.h"
+#include "racer/history_notes.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/open_files.h"
 #include "racer/progress.h"
@@ -227,8 +228,8 @@ void* worker::enter(void* argument) {
 
 void worker::loop(core& c) noexcept {
   try {
-    while (turn(c)) {
-    }
+    while (turn(c)) save_history(c);
+    save_history(c);
   } catch (...) {  // no memory: every race goes on as if libhappy were absent
     core_guard guard(c);
     c.races.for_each_used([&](pending_race& r) {
@@ -268,6 +269,7 @@ bool worker::turn(core& c) {
     watch_lookups(c, list, now);
     sleeps_until_ = list.deadline;
   }
+  save_history(c);
   sleep(list, now);
 
   core_guard guard(c);

@@ -85,6 +85,14 @@ std::uint64_t network_fingerprint() {
   return fingerprint.load(std::memory_order_relaxed);
 }
 
+sources_outward find_sources_outward() {
+  sources_outward out{{.destination = far_ipv6}, {.destination = far_ipv4}};
+  source_probe probe;
+  probe.probe(out.ipv6, 0);
+  probe.probe(out.ipv4, 0);
+  return out;
+}
+
 bool is_ipv6_only() {
   static constinit std::atomic<std::int64_t> kept{0};  // as in preferred_family()
   constexpr std::int64_t yes = 1;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "resolver/address_order.h"
 #include "shim/base/endpoint.h"
 #include "shim/base/time.h"
 
@@ -39,6 +40,15 @@ family preferred_family();
 //
 // Context:  any thread; does not block.
 std::uint64_t network_fingerprint();
+
+// The addresses from which this host would ask the world, asked now.
+//
+// Context:  any thread; signal-safe.
+struct sources_outward {
+  candidate ipv6;
+  candidate ipv4;
+};
+sources_outward find_sources_outward();
 
 // V6ONLY-1: this host can reach the world by IPv6 and has no default route for IPv4. Asked and remembered
 // as preferred_family() is; where there is IPv4 that is one socket a second.

@@ -7,6 +7,7 @@
 #include "resolver/endpoints.h"
 #include "resolver/gai_conf.h"
 #include "resolver/host_name.h"
+#include "resolver/remembered.h"
 #include "resolver/source_address.h"
 #include "resolver/thread_resolver.h"
 #include "resolver/trace.h"
@@ -91,18 +92,32 @@ std::uint8_t translation_length(const prefix_list& prefixes, const address& a) {
   return 0;
 }
 
-void put_in_order(std::vector<candidate>& list, const prefix_list& nat64) {
+// How much of the history an order may be made with.
+using with_history = std::optional<recall_from>;
+
+void recall_history(const intent& meant, std::vector<candidate>& list, with_history history) {
+  if (!history) return;
+  const recalled found = recall(list, meant.name, *history, meant.made);
+  if (!trace_on() || found.demoted + found.used + found.paths == 0) return;
+  json_line line = trace_line("history", meant.id);
+  line.number("demoted", found.demoted).number("used", found.used).number("paths", found.paths);
+  emit(line);
+}
+
+void put_in_order(const intent& meant, std::vector<candidate>& list) {
   source_probe probe;
   for (candidate& c : list) {
     probe.probe(c, 0);
-    c.translation_length = translation_length(nat64, c.destination);
+    c.translation_length = translation_length(meant.nat64, c.destination);
   }
+  recall_history(meant, list, recall_from::memory);
   describe_sources(list);
   sort_by_preference(list, system_policy());
 }
 
 // Puts `found` into the place of `list`, in order. False if that changes nothing.
-bool replace(std::vector<candidate>& list, std::vector<candidate> found, const prefix_list& nat64) {
+bool replace(const intent& meant, std::vector<candidate>& list, std::vector<candidate> found,
+             with_history history) {
   const auto same_endpoint = [](const candidate& a, const candidate& b) {
     return a.destination == b.destination && a.port == b.port &&
            a.service_priority == b.service_priority && a.hinted == b.hinted;
@@ -117,7 +132,7 @@ bool replace(std::vector<candidate>& list, std::vector<candidate> found, const p
                                       [&](const candidate& k) { return same_endpoint(k, c); });
     if (known == list.end()) {
       probe.probe(c, 0);
-      c.translation_length = translation_length(nat64, c.destination);
+      c.translation_length = translation_length(meant.nat64, c.destination);
       continue;
     }
     candidate kept = *known;  // what the kernel and the past say of the address holds
@@ -129,10 +144,29 @@ bool replace(std::vector<candidate>& list, std::vector<candidate> found, const p
     c = kept;
   }
   if (!changed) return false;
+  recall_history(meant, found, history);
   describe_sources(found);
   sort_by_preference(found, system_policy());
   list = std::move(found);
   return true;
+}
+
+bool mentions(const resolution& state, const address& a) {
+  const answer* found = state.answered(record_for(a.family));
+  return found != nullptr &&
+         std::find(found->addresses.begin(), found->addresses.end(), a) != found->addresses.end();
+}
+
+bool add_answers(intent& meant, const resolution& state, with_history history) {
+  if (meant.unconfirmed && !mentions(state, meant.candidates.front().destination)) return false;
+  meant.unconfirmed = false;
+  const bool own = replace(meant, meant.candidates, own_candidates(state), history);
+  const bool more =
+      replace(meant, meant.service_candidates,
+              service_candidates(state, meant.service_port, meant.keep_hints), history);
+  if (own) trace_order(meant.id, "order", meant.candidates);
+  if (more) trace_order(meant.id, "service_order", meant.service_candidates);
+  return own || more;
 }
 
 // The kinds of the answers, as bits; what has not been answered has timed out.
@@ -275,6 +309,7 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   r->node_ = question.node;
   r->flags_ = w.flags;
   r->af_ = w.af;
+  r->complete_ = options.complete || (w.socktype != 0 && w.socktype != SOCK_STREAM);
   r->plan_ = std::move(std::get<name_plan>(planned));
   r->form_ = std::get<addrinfo_template>(form);
   const std::uint16_t named_port = r->form_.kinds.empty() ? 0 : r->form_.kinds[0].port;
@@ -332,7 +367,8 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   resolved out;
   out.meant = meant_;
   out.meant.made = now;
-  add_late_answers(out.meant, state);
+  // Who compares addresses is to see libc's order.
+  add_answers(out.meant, state, complete_ ? std::nullopt : with_history(recall_from::all));
   std::vector<address>& addresses = out.meant.handed;
   for (const candidate& c : out.meant.candidates) addresses.push_back(c.destination);
   const std::string canonical = canonical_name(state, plan_);
@@ -375,7 +411,7 @@ intent intent_of(std::uint64_t id, const happy_question& question, const addrinf
     if (meant.candidates.size() == max_candidates) break;
     meant.candidates.push_back({.destination = where.address});
   }
-  put_in_order(meant.candidates, meant.nat64);
+  put_in_order(meant, meant.candidates);
   trace_order(id, "order", meant.candidates);
   return meant;
 }
@@ -391,31 +427,13 @@ intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time
     const address where = answer.h_addrtype == AF_INET ? from_in_addr(in4) : from_in6_addr(in6);
     if (!contains(meant.candidates, where)) meant.candidates.push_back({.destination = where});
   }
-  put_in_order(meant.candidates, meant.nat64);
+  put_in_order(meant, meant.candidates);
   trace_order(id, "order", meant.candidates);
   return meant;
 }
 
-namespace {
-
-bool mentions(const resolution& state, const address& a) {
-  const answer* found = state.answered(record_for(a.family));
-  return found != nullptr &&
-         std::find(found->addresses.begin(), found->addresses.end(), a) != found->addresses.end();
-}
-
-}  // namespace
-
 bool add_late_answers(intent& meant, const resolution& state) {
-  if (meant.unconfirmed && !mentions(state, meant.candidates.front().destination)) return false;
-  meant.unconfirmed = false;
-  const bool own = replace(meant.candidates, own_candidates(state), meant.nat64);
-  const bool more =
-      replace(meant.service_candidates,
-              service_candidates(state, meant.service_port, meant.keep_hints), meant.nat64);
-  if (own) trace_order(meant.id, "order", meant.candidates);
-  if (more) trace_order(meant.id, "service_order", meant.service_candidates);
-  return own || more;
+  return add_answers(meant, state, recall_from::memory);
 }
 
 bool add_last_resort(intent& meant, const resolution& state) {
@@ -425,7 +443,7 @@ bool add_last_resort(intent& meant, const resolution& state) {
   for (const address& a : found->addresses) {
     if (both.size() < max_candidates && !contains(both, a)) both.push_back({.destination = a});
   }
-  if (!replace(meant.candidates, std::move(both), meant.nat64)) return false;
+  if (!replace(meant, meant.candidates, std::move(both), recall_from::memory)) return false;
   trace_order(meant.id, "order", meant.candidates);
   return true;
 }

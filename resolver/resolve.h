@@ -84,6 +84,7 @@ class name_resolution {
   std::string node_;
   int flags_ = 0;
   int af_ = AF_UNSPEC;
+  bool complete_ = false;  // the answer is to be libc's, in libc's order
   name_plan plan_;
   addrinfo_template form_;
   intent meant_;

@@ -86,6 +86,8 @@ struct happy_settings {
   int32_t bridge;          /* which of the words of HAPPY_BRIDGE */
   int32_t bridge_pool;     /* first octet of the addresses that stand for names without IPv4 */
   int32_t known_local_ula; /* 1: a ULA of this host's own /48 goes before global addresses */
+  int32_t history;         /* 1: what races have shown is kept for later ones */
+  int32_t history_retry_s; /* how long, at first, a family that failed is put last */
 };
 
 /* HAPPY_FORCE: what tests of this library, and other people's suites under it, can force. */

@@ -62,6 +62,14 @@ constexpr knob all_knobs[] = {
      "services beside https at port 443 whose records steer connects to their port"},
     {"HAPPY_KEEP_HINTS", knob_kind::number, "", 0, 1, 0, &happy_settings::keep_hints, "",
      "1: address hints that a target's own records do not confirm are tried last, not dropped"},
+    {"HAPPY_HISTORY", knob_kind::choice, "", 0, 1, 1, &happy_settings::history, "",
+     "off: nothing is kept of what races have shown, in a file in XDG_RUNTIME_DIR, and nothing is "
+     "put last for it",
+     "off on"},
+    {"HAPPY_HISTORY_RETRY_S", knob_kind::number, "s", 1, 3600, 60, &happy_settings::history_retry_s,
+     "",
+     "how long what failed on a network is put last, at first; doubled each time, up to ten times "
+     "that"},
     {"HAPPY_FORCE", knob_kind::words, "", 0, 0, 0, nullptr, "",
      "for testing: swap hands every TCP connect over to a hidden attempt, fail:NAME lets NAME "
      "fail"},

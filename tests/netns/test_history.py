@@ -1,0 +1,193 @@
+"""What one program has met, the next one knows: the history in XDG_RUNTIME_DIR."""
+
+import os
+import pathlib
+import time
+
+import programs
+import topology
+from cases import case, check, check_between, check_equal, families
+
+SIZE = 4096
+RETRY_S = 2  # HAPPY_HISTORY_RETRY_S: at most ten times that until a family that works is preferred again
+FILE = "happy-history"
+
+
+def make_folder(network, name="runtime"):
+    """A folder as logind makes it."""
+    folder = network.folder / name
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o700)
+    return folder
+
+
+def connect(network, host, folder, program="wget", retry_s=60, **settings):
+    """One program to its end: (families of its SYNs, ms from its first query to the server's accept(), families
+    of what was accepted)."""
+    network.sync()
+    before = len(network.syns(host)), len(network.accepts(host)), len(network.find("query", name=host.name))
+    known = programs.find(program)
+    run = network.run(known.command(host), happy=True, stdin=known.stdin, environment={
+        "XDG_RUNTIME_DIR": str(folder), "HAPPY_HISTORY_RETRY_S": str(retry_s), **settings})
+    check_equal(run.status, known.status, f"status of {program}: {run.output[-300:]}")
+    network.sync()
+    syns = network.syns(host)[before[0]:]
+    accepts = network.accepts(host)[before[1]:]
+    check_equal(len(accepts), 1, "connections")
+    asked_ms = network.find("query", name=host.name)[before[2]]["time_ms"]
+    return families(syns), accepts[0]["time_ms"] - asked_ms, families(accepts)
+
+
+def heal():
+    """IPv6 SYNs get through from now on."""
+    topology.call("ip", "netns", "exec", "r", "nft", "flush", "chain", "inet", "lab", "forward")
+
+
+def check_file(folder):
+    """The file is there, as it has to be."""
+    file = (folder / FILE).lstat()
+    check_equal((file.st_size, file.st_mode & 0o7777, file.st_uid), (SIZE, 0o600, os.geteuid()), "the file")
+
+
+# spec: SORT-5
+@case("v6-drop", load="heavy")
+def history_second_program_is_fast(network):
+    """Two programs one after the other where IPv6 is dropped: the second goes by IPv4 at once."""
+    folder = make_folder(network)
+    host = network.host("twice")
+    syns, took_ms, used = connect(network, host, folder)
+    check_equal((syns, used), ("64", "4"), "SYNs and connection of the first")
+    check_between(took_ms, 250, 400, "ms from query to connection of the first")
+    check_file(folder)
+    syns, took_ms, used = connect(network, host, folder)
+    check_equal((syns, used), ("4", "4"), "SYNs and connection of the second")
+    check_between(took_ms, 20, 20 + 30 + 40, "ms from query to connection of the second (RTT 20)")
+    # Other kinds of programs know of it too.
+    for program in ("python-create-connection", "ssh", "bash-dev-tcp"):
+        syns, took_ms, used = connect(network, host, folder, program)
+        check_equal((syns, used), ("4", "4"), f"SYNs and connection of {program}")
+
+
+# spec: SORT-5
+@case("v6-drop")
+def history_two_names_speak_for_the_family(network):
+    """What two names have met is known of the third."""
+    folder = make_folder(network)
+    check_equal([connect(network, network.host(f"name{i}"), folder)[0] for i in range(3)], ["64", "64", "4"],
+                "SYNs to three names")
+
+
+# spec: SORT-5
+@case("v6-drop", seconds=80)
+def history_converges(network):
+    """Once IPv6 works it is tried first again when its time has come, and used from then on."""
+    folder = make_folder(network)
+    host = network.host("healed")
+    check_equal(connect(network, host, folder, retry_s=RETRY_S)[0], "64", "SYNs of the first")
+    check_equal(connect(network, host, folder, retry_s=RETRY_S)[0], "4", "SYNs of the second")
+    time.sleep(2 * RETRY_S + 0.5)
+    check_equal(connect(network, host, folder, retry_s=RETRY_S)[0], "64", "SYNs of the retry that fails")
+    heal()
+    healed = time.monotonic()
+    while True:
+        syns, _, used = connect(network, host, folder, retry_s=RETRY_S)
+        waited = time.monotonic() - healed
+        check(waited < 10 * RETRY_S + 5, f"IPv6 is not used {waited:.0f} s after it works")
+        if used == "6":
+            break
+        check_equal(syns, "4", "SYNs while it is not due")
+        time.sleep(0.5)
+    check(waited > RETRY_S / 2, f"IPv6 is used after {waited:.1f} s: it was not put last")
+    for _ in range(3):
+        check_equal(connect(network, host, folder, retry_s=RETRY_S)[::2], ("6", "6"), "SYNs after that")
+
+
+# spec: SORT-4
+@case("v6-drop")
+def history_of_another_network(network):
+    """With another address the host is on another network, of which nothing is known; back again, it is."""
+    folder = make_folder(network)
+    host = network.host("moved")
+    check_equal(connect(network, host, folder)[0], "64", "SYNs of the first")
+    topology.call("ip", "-n", "c", "addr", "add", "192.0.2.77/24", "dev", "c0")
+    topology.call("ip", "-n", "c", "route", "replace", "default", "via", "192.0.2.1", "src", "192.0.2.77")
+    check_equal(connect(network, host, folder)[0], "64", "SYNs with another address")
+    topology.call("ip", "-n", "c", "route", "replace", "default", "via", "192.0.2.1")
+    check_equal(connect(network, host, folder)[0], "4", "SYNs with the first address again")
+
+
+@case("v6-drop", seconds=80)
+def history_odd_files(network):
+    """A file or a folder that is not exactly what it has to be is as none, stays as it is, and hurts nobody."""
+    host = network.host("odd")
+    good = make_folder(network, "good")
+    check_equal(connect(network, host, good)[0], "64", "SYNs of the first")
+    whole = (good / FILE).read_bytes()
+    own = os.geteuid()
+
+    def put(folder, content, mode=0o600, owner=own):
+        path = folder / FILE
+        path.write_bytes(content)
+        path.chmod(mode)
+        os.chown(path, owner, -1)
+
+    damaged = b"".join(whole[i:i + 64] if i == 0 else bytes(b ^ 1 for b in whole[i:i + 64])
+                       for i in range(0, SIZE, 64))
+    odd = {
+        "unreadable heading": lambda f: put(f, b"x" * SIZE),
+        "every record damaged": lambda f: put(f, damaged),
+        "somebody else's": lambda f: put(f, whole, owner=1234),
+        "readable by others": lambda f: put(f, whole, mode=0o644),
+        "too short": lambda f: put(f, whole[:-1]),
+        "too long": lambda f: put(f, whole + b"\0"),
+        "a symbolic link": lambda f: (f / FILE).symlink_to(good / FILE),
+        "a hard link": lambda f: (put(f, whole), os.link(f / FILE, f / "another")),
+        "a folder": lambda f: (f / FILE).mkdir(),
+        "a FIFO": lambda f: os.mkfifo(f / FILE, 0o600),
+        "in a folder that others may write": lambda f: (put(f, whole), f.chmod(0o777)),
+        "in somebody else's folder": lambda f: (put(f, whole), os.chown(f, 1234, -1)),
+    }
+    for number, (what, make) in enumerate(odd.items()):
+        folder = make_folder(network, f"odd{number}")
+        make(folder)
+        before = (folder / FILE).read_bytes() if (folder / FILE).is_file() else None
+        check_equal(connect(network, host, folder)[0], "64", f"SYNs with a file that is {what}")
+        if before is not None and what != "every record damaged":
+            check((folder / FILE).read_bytes() == before, f"a file that is {what} was changed")
+    for folder in (network.folder / "absent", "relative", "", pathlib.Path("/proc/self")):
+        check_equal(connect(network, host, folder)[0], "64", f"SYNs with XDG_RUNTIME_DIR={folder}")
+    check(not (network.folder / "absent").exists(), "a folder was made")
+    check_equal(connect(network, host, good)[0], "4", "SYNs with the file as it was")
+
+
+@case("v6-drop")
+def history_off(network):
+    """HAPPY_HISTORY=off: nothing is written, nothing is read."""
+    folder = make_folder(network)
+    host = network.host("off")
+    check_equal(connect(network, host, folder, HAPPY_HISTORY="off")[0], "64", "SYNs of the first")
+    check(not list(folder.iterdir()), "a file was made")
+    check_equal(connect(network, host, folder)[0], "64", "SYNs of the second")
+    check_equal(connect(network, host, folder, HAPPY_HISTORY="off")[0], "64", "SYNs of the third")
+
+
+@case()
+def history_healthy_network(network):
+    """Where nothing is wrong nothing is written, and netlink is not asked."""
+    folder = make_folder(network)
+    for program in ("wget", "python-create-connection", "git"):
+        host = network.host(program)
+        check_equal(connect(network, host, folder, program)[::2], ("6", "6"), f"SYNs of {program}")
+    check(not list(folder.iterdir()), "a file was made")
+
+
+@case("v6-drop")
+def history_leaves_comparing_programs_alone(network):
+    """Programs that print or compare addresses see libc's order."""
+    folder = make_folder(network)
+    host = network.host("compared")
+    check_equal(connect(network, host, folder)[0], "64", "SYNs of the first")
+    listed = [network.run(["getent", "ahosts", host.name], happy=happy,
+                          environment={"XDG_RUNTIME_DIR": str(folder)}).output for happy in (False, True)]
+    check_equal(listed[1], listed[0], "what getent says")
+    check_equal(connect(network, host, folder)[0], "4", "SYNs of the second")
