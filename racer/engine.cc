@@ -113,6 +113,10 @@ happy_lookup_step synthesise_hook(happy_synthesis* call) {
   return guarded(HAPPY_LOOKUP_DECLINED, [&] { return synthesise(the_core(), *call); });
 }
 
+int ipv4_behind_hook(const in6_addr* a, std::uint32_t* ipv4) {
+  return guarded(0, [&] { return ipv4_behind(the_core(), from_in6_addr(*a), *ipv4) ? 1 : 0; });
+}
+
 void left_hook(happy_connect* call) {
   guarded([&] { connect_left(the_core(), *call); });
 }
@@ -155,6 +159,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .connect_polled = polled_hook,
              .connect_left = left_hook,
              .synthesise = synthesise_hook,
+             .ipv4_behind = ipv4_behind_hook,
              .fds_closing = fds_closing_hook,
              .wait_limit = wait_limit_hook,
              .change_epoll = change_epoll_hook,

@@ -224,7 +224,8 @@ result<options_digest> copy_options(int original, family original_family, int at
                                     family attempt_family, const early_options& early) {
   // What differs from a fresh socket of the same kind was set by the program.
   const int protocol = read_int(original, SOL_SOCKET, SO_PROTOCOL);
-  unique_fd fresh(real->socket(to_af(original_family), SOCK_STREAM | SOCK_CLOEXEC, protocol));
+  const int type = protocol == IPPROTO_UDP ? SOCK_DGRAM : SOCK_STREAM;
+  unique_fd fresh(real->socket(to_af(original_family), type | SOCK_CLOEXEC, protocol));
   if (!fresh.valid()) return result<options_digest>::failure(errno);
   digest all(original_family);
   for (const option& o : options) {

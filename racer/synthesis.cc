@@ -99,11 +99,16 @@ void remember_candidates(core& c, candidate_list&& list, time_point now) {
 
 // ---- the socket ----
 
-bool read_socket_state(pending_race& r, endpoint& bound) {
+// HAPPY_UDP=1
+bool is_datagram(const pending_race& r) { return r.original.protocol == IPPROTO_UDP; }
+
+bool read_socket_state(const core& c, pending_race& r, endpoint& bound) {
   int type = 0;
-  if (!read_socket(r.fd, SOL_SOCKET, SO_TYPE, type) || type != SOCK_STREAM) return false;
+  if (!read_socket(r.fd, SOL_SOCKET, SO_TYPE, type)) return false;
   if (!read_socket(r.fd, SOL_SOCKET, SO_PROTOCOL, r.original.protocol)) return false;
-  if (r.original.protocol != IPPROTO_TCP && r.original.protocol != IPPROTO_MPTCP) return false;
+  const int protocol = r.original.protocol;
+  const bool stream = type == SOCK_STREAM && (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP);
+  if (!stream && !(c.host.settings->udp != 0 && type == SOCK_DGRAM && is_datagram(r))) return false;
   socket_address local;
   local.length = sizeof local.storage;
   if (real->getsockname(r.fd, local.get(), &local.length) != 0 ||
@@ -112,6 +117,23 @@ bool read_socket_state(pending_race& r, endpoint& bound) {
   }
   r.cookie = socket_cookie(r.fd);
   return r.cookie != 0;
+}
+
+std::uint16_t local_port(int fd) {
+  socket_address local;
+  local.length = sizeof local.storage;
+  endpoint where;
+  const bool known = real->getsockname(fd, local.get(), &local.length) == 0 &&
+                     from_sockaddr(local.get(), local.length, where);
+  return known ? where.port : std::uint16_t{0};
+}
+
+// What is left when a UDP socket has no peer any more is its program's choice. The kernel gives it a port already
+// when it tries to send.
+std::uint16_t chosen_port(const pending_race& r) {
+  const sockaddr nothing{.sa_family = AF_UNSPEC, .sa_data = {}};
+  real->connect(r.fd, &nothing, sizeof nothing);
+  return local_port(r.fd);
 }
 
 // A port that the program chose is kept. IPV6_V6ONLY, because its own socket holds the port still.
@@ -129,16 +151,17 @@ bool replace_socket(core& c, pending_race& r, std::uint16_t port, const address&
   read_socket(r.fd, IPPROTO_TCP, TCP_MAXSEG, r.original.early.maximum_segment);
   read_socket(r.fd, SOL_SOCKET, SO_SNDTIMEO, r.original.early.send_timeout);
   if (!adopt_original(r)) return false;
-  result<guarded_socket> made = guarded_socket::adopt(
-      real->socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, r.original.protocol));
+  result<guarded_socket> made = guarded_socket::adopt(real->socket(
+      AF_INET6, (is_datagram(r) ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, r.original.protocol));
   if (!made.ok() || !same_network(r.original.fd, made.value().get())) return false;
   const int fd = made.value().get();
   if (!copy_options(r.original.fd, family::ipv4, fd, family::ipv6, r.original.early).ok())
     return false;
-  if (!bind_port(fd, port)) return false;
+  if (!bind_port(fd, is_datagram(r) ? chosen_port(r) : port)) return false;
   if (!copy_file_state(r.original.fd, family::ipv4, fd, family::ipv6)) return false;
   r.winner_socket = std::move(made.value());
-  c.host.note_translated(r.winner_socket.cookie(), in_network_order(ipv4), 0);
+  c.host.note_translated(r.winner_socket.cookie(), in_network_order(ipv4),
+                         is_datagram(r) ? HAPPY_TRANSLATED_DATAGRAM : 0);
   return hand_over(r);
 }
 
@@ -148,21 +171,24 @@ bool takes_mapped(int fd) {
   return read_socket(fd, IPPROTO_IPV6, IPV6_V6ONLY, only) && only == 0;
 }
 
-bool prepare_socket(core& c, pending_race& r, const endpoint& named) {
+// `connects`: the address becomes the name of the socket's peer.
+bool prepare_socket(core& c, pending_race& r, const endpoint& named, bool connects) {
   endpoint bound;
-  if (!read_socket_state(r, bound)) return false;
+  if (!read_socket_state(c, r, bound)) return false;
   const address ipv4 = unmapped(named.address);
   std::uint32_t before = 0;
   std::uint32_t flags = 0;
   if (c.host.find_translated(r.cookie, &before, &flags) != 0) {
-    c.host.note_translated(r.cookie, in_network_order(ipv4), flags);
+    if (connects) c.host.note_translated(r.cookie, in_network_order(ipv4), flags);
     return true;
   }
   const bool free_address = bound.address.bytes == address{}.bytes;
   if (!free_address) return false;
   if (is_v4_mapped(named.address)) {
     if (bound.address.family != family::ipv6 || !takes_mapped(r.fd)) return false;
-    c.host.note_translated(r.cookie, in_network_order(ipv4), HAPPY_TRANSLATED_MAPPED);
+    c.host.note_translated(
+        r.cookie, in_network_order(ipv4),
+        HAPPY_TRANSLATED_MAPPED | (is_datagram(r) ? HAPPY_TRANSLATED_DATAGRAM : 0));
     return true;
   }
   return bound.address.family == family::ipv4 && replace_socket(c, r, bound.port, ipv4);
@@ -177,11 +203,12 @@ happy_lookup_step translate(core& c, happy_synthesis& call, const endpoint& name
     if (r == nullptr) return HAPPY_LOOKUP_DECLINED;
     r->fd = call.fd;
     r->named = named;
-    const bool ready = prepare_socket(c, *r, named);
+    const bool ready = prepare_socket(c, *r, named, call.connects != 0);
+    const bool datagram = is_datagram(*r);
     c.races.release(*r);
     if (!ready) return HAPPY_LOOKUP_DECLINED;
-    remember_candidates(c, std::move(list), now);
-    trace_synthesis(call.fd, named, to);
+    if (!datagram) remember_candidates(c, std::move(list), now);
+    if (!datagram || call.connects != 0) trace_synthesis(call.fd, named, to);
   }
   const socket_address destination = to_sockaddr({to, named.port});
   std::memcpy(&call.destination, &destination.storage, sizeof call.destination);
@@ -210,6 +237,13 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call) {
   }
   if (prefixes.empty()) return HAPPY_LOOKUP_DECLINED;
   return translate(c, call, named, find_candidates(c, ipv4, prefixes, now), now);
+}
+
+bool ipv4_behind(core& c, const address& a, std::uint32_t& ipv4) {
+  core_guard guard(c);
+  const auto inside = c.translator.ipv4_behind(a, clock_now());
+  if (inside) ipv4 = in_network_order(*inside);
+  return inside.has_value();
 }
 
 bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes,

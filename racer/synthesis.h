@@ -19,6 +19,9 @@ namespace happy {
 // Spec:     hev3 IPv4 Address Literals, hev3 Virtual Private Networks; V6ONLY-2, V6ONLY-9, NAT64-2
 happy_lookup_step synthesise(core& c, happy_synthesis& call);
 
+// The IPv4 address that `a` is behind a prefix in force, in network order. Takes the lock.
+bool ipv4_behind(core& c, const address& a, std::uint32_t& ipv4);
+
 // The endpoints at which `ipv4` can be reached by a NAT64, one for each prefix.
 bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes, const address& ipv4);
 

@@ -83,6 +83,7 @@ struct happy_settings {
   int32_t trace;     /* 0: off */
   const char* pref64;      /* HAPPY_PREF64: NAT64 prefixes by commas, or "none"; NULL: find out */
   int32_t profile;         /* which of the words of HAPPY_PROFILE */
+  int32_t udp;             /* 1: UDP too goes by way of a NAT64 */
   int32_t bridge;          /* which of the words of HAPPY_BRIDGE */
   int32_t bridge_pool;     /* first octet of the addresses that stand for names without IPv4 */
   int32_t known_local_ula; /* 1: a ULA of this host's own /48 goes before global addresses */
@@ -127,6 +128,8 @@ struct happy_pending {
  * flag the program takes it for an AF_INET socket; with it, for an AF_INET6 socket that speaks to
  * ::ffff:a.b.c.d. */
 #define HAPPY_TRANSLATED_MAPPED 1u
+/* It is a UDP socket: the addresses of datagrams are translated, too. */
+#define HAPPY_TRANSLATED_DATAGRAM 2u
 
 /* What the shim gives the engine. All of it lives as long as the process. */
 struct happy_host {
@@ -233,6 +236,7 @@ struct happy_synthesis {
   const struct sockaddr* to;
   socklen_t length;
   int may_wait; /* the socket blocks: so may the search for a prefix, for a second */
+  int connects; /* the socket will be connected to it; 0: one datagram goes there */
 
   /* while prefixes are looked for: poll(fds, fd_count, timeout_ms), then again, whatever it said */
   struct pollfd fds[HAPPY_MAX_LOOKUP_FDS];
@@ -274,6 +278,8 @@ struct happy_engine {
   /* Whether connect() can succeed by way of a NAT64. POLL: not known yet; DONE: the socket behind `fd` is
    * one that can be connected to `destination`; DECLINED: no, and nothing has changed. */
   enum happy_lookup_step (*synthesise)(struct happy_synthesis* call);
+  /* The IPv4 address behind an IPv6 one, in network order, if it lies inside a prefix in force: 1, else 0. */
+  int (*ipv4_behind)(const struct in6_addr* a, uint32_t* ipv4);
 
   /* Non-blocking races. The descriptors `first` to `last` are about to mean something else. */
   void (*fds_closing)(unsigned first, unsigned last);

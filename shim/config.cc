@@ -44,6 +44,8 @@ constexpr knob all_knobs[] = {
      &happy_settings::last_resort_synthesis_delay_ms, "",
      "on IPv6-only networks, where A records were not asked for: how long after the last attempt "
      "they are"},
+    {"HAPPY_UDP", knob_kind::number, "", 0, 1, 0, &happy_settings::udp, "",
+     "1: on IPv6-only networks UDP goes by way of the NAT64, too"},
     {"HAPPY_BRIDGE", knob_kind::choice, "", 0, 2, 0, &happy_settings::bridge, "",
      "where a program that can take only IPv4 is given a made-up address for a name that has only "
      "IPv6",

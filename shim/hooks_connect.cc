@@ -161,13 +161,29 @@ const happy_engine* engine_for(const sockaddr* to, socklen_t length) {
   return load_outside_handlers();
 }
 
-bool is_stream(int fd) {
+int type_of(int fd) {
   int type = 0;
   socklen_t length = sizeof type;
   return raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, reinterpret_cast<long>(&type),
-                     reinterpret_cast<long>(&length)) == 0 &&
-         type == SOCK_STREAM;
+                     reinterpret_cast<long>(&length)) == 0
+             ? type
+             : 0;
 }
+
+bool is_stream(int fd) { return type_of(fd) == SOCK_STREAM; }
+
+// UDP goes by way of a NAT64 only by the user's wish.
+bool is_taken(int fd) {
+  const int type = type_of(fd);
+  return type == SOCK_STREAM || (type == SOCK_DGRAM && process_environment().settings.udp != 0);
+}
+
+happy_lookup_step synthesise(const happy_engine* engine, happy_synthesis& call) {
+  engine_visit visit;
+  return engine->synthesise(&call);
+}
+
+}  // namespace
 
 // What the kernel says when it has no route to an IPv4 destination, or when the socket is a translated one
 // already, which takes no IPv4 address.
@@ -177,15 +193,9 @@ bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length)
   if (error != ENETUNREACH && !(error == EINVAL && any_translated())) return false;
   if (!from_sockaddr(to, length, where)) return false;
   if (unmapped(where.address).family != family::ipv4) return false;
-  return error == ENETUNREACH ? is_stream(fd) : is_translated(fd, ignored);
+  return error == ENETUNREACH ? is_taken(fd) : is_translated(fd, ignored);
 }
 
-happy_lookup_step synthesise(const happy_engine* engine, happy_synthesis& call) {
-  engine_visit visit;
-  return engine->synthesise(&call);
-}
-
-// Whether IPv6 leads where the program's IPv4 address does not. `fd` is -1 to change nothing.
 bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthesis& call) {
   const bool possible = !foreign_process() && !is_short_of_stack();
   const happy_engine* engine = possible ? load_outside_handlers() : nullptr;
@@ -199,6 +209,8 @@ bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthe
     real->poll(call.fds, call.fd_count, call.timeout_ms);
   return step == HAPPY_LOOKUP_DONE;
 }
+
+namespace {
 
 int connect_by_ipv6(int fd, const happy_synthesis& call) {
   const happy_engine* engine = loaded_engine();
@@ -222,6 +234,7 @@ bool connect_bridged(int fd, const sockaddr* to, socklen_t length, int& result) 
   }
   const int errno_before = errno;
   happy_synthesis call{};
+  call.connects = 1;
   const bool stream = is_stream(fd);
   const bool found = find_way_by_ipv6(stream ? fd : -1, to, length, call);
   errno = errno_before;
@@ -239,6 +252,7 @@ int second_way(int result, int fd, const sockaddr* to, socklen_t length) {
   if (result == 0 || !may_be_synthesised(errno, fd, to, length)) return result;
   const int error = errno;
   happy_synthesis call{};
+  call.connects = 1;
   const bool found = find_way_by_ipv6(fd, to, length, call);
   errno = error;
   return found ? connect_by_ipv6(fd, call) : -1;

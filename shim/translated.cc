@@ -7,7 +7,7 @@ namespace happy {
 namespace {
 
 // 16 bytes each, in pages that are never touched where there is no NAT64. A client with more connections
-// through one at a time than this sees IPv6 names of the oldest.
+// through one at a time than this sees IPv6 names of some.
 constexpr std::uint32_t slot_count = 4096;
 
 // Looked at from where the cookie points to; a longer way than this means a table as good as full.
@@ -36,20 +36,61 @@ void write(slot& s, std::uint64_t cookie, std::uint64_t what) {
   s.cookie.store(cookie, std::memory_order_release);
 }
 
+std::uint64_t cookie_of(int fd) {
+  std::uint64_t cookie = 0;
+  socklen_t length = sizeof cookie;
+  const long failed = raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE,
+                                  reinterpret_cast<long>(&cookie), reinterpret_cast<long>(&length));
+  return failed != 0 ? 0 : cookie;
+}
+
+slot* find_slot(std::uint64_t cookie) {
+  for (std::uint32_t step = 0; step < longest_way; ++step) {
+    slot& s = slot_at(cookie, step);
+    if (s.cookie.load(std::memory_order_acquire) == cookie) return &s;
+  }
+  return nullptr;
+}
+
+// Sockets with higher numbers than this are forgotten although they exist.
+constexpr int highest_fd = 1 << 16;
+
+constinit bool exists[slot_count]{};
+
+// Forgets the sockets that no descriptor of this process leads to. Some 10 ms, once in some thousand sockets.
+void forget_closed() {
+  for (bool& e : exists) e = false;
+  for (int fd = 0; fd < highest_fd; ++fd) {
+    if (const std::uint64_t cookie = cookie_of(fd)) {
+      if (const slot* s = find_slot(cookie)) exists[s - table] = true;
+    }
+  }
+  for (std::uint32_t i = 0; i < slot_count; ++i) {
+    if (!exists[i]) table[i].cookie.store(0, std::memory_order_release);
+  }
+}
+
+// Where to put it; nullptr: no room.
+slot* find_place(std::uint64_t cookie) {
+  slot* place = find_slot(cookie);
+  for (std::uint32_t step = 0; step < longest_way && place == nullptr; ++step) {
+    slot& s = slot_at(cookie, step);
+    if (s.cookie.load(std::memory_order_acquire) == 0) place = &s;
+  }
+  return place;
+}
+
 }  // namespace
 
 void note_translated(std::uint64_t cookie, std::uint32_t ipv4, std::uint32_t flags) {
   if (cookie == 0) return;
   translated_count.fetch_add(1, std::memory_order_relaxed);
-  slot* place = nullptr;
-  for (std::uint32_t step = 0; step < longest_way; ++step) {
-    slot& s = slot_at(cookie, step);
-    const std::uint64_t there = s.cookie.load(std::memory_order_acquire);
-    if (there == cookie) {
-      place = &s;
-      break;
-    }
-    if (there == 0 && place == nullptr) place = &s;
+  if ((flags & HAPPY_TRANSLATED_DATAGRAM) != 0)
+    translated_datagrams.fetch_add(1, std::memory_order_relaxed);
+  slot* place = find_place(cookie);
+  if (place == nullptr) {
+    forget_closed();
+    place = find_place(cookie);
   }
   if (place == nullptr)
     place = &slot_at(cookie, victim.fetch_add(1, std::memory_order_relaxed) % longest_way);
@@ -72,12 +113,7 @@ int find_translated(std::uint64_t cookie, std::uint32_t* ipv4, std::uint32_t* fl
 
 bool is_translated(int fd, translated_socket& found) {
   if (!any_translated()) return false;
-  std::uint64_t cookie = 0;
-  socklen_t length = sizeof cookie;
-  if (raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, reinterpret_cast<long>(&cookie),
-                  reinterpret_cast<long>(&length)) != 0) {
-    return false;
-  }
+  const std::uint64_t cookie = cookie_of(fd);
   return find_translated(cookie, &found.ipv4, &found.flags) != 0;
 }
 

@@ -2,7 +2,7 @@
 // to an address that it gave as IPv4. What asks for names and families is answered accordingly (hooks_names.cc).
 //
 // A socket is known by its SO_COOKIE, which no other socket of this boot has: copies made by dup() and in
-// forked children are the same socket, and what is closed need not be forgotten. What exec() or
+// forked children are the same socket, and what is closed is forgotten when room is needed. What exec() or
 // SCM_RIGHTS hands on shows its true family there.
 #pragma once
 
@@ -10,6 +10,8 @@
 
 #include <atomic>
 #include <cstdint>
+
+#include "shim/abi.h"
 
 namespace happy {
 
@@ -23,9 +25,23 @@ inline constinit std::atomic<std::uint32_t> translated_count{0};
 // One load and one branch in a process that has none. Signal-safe.
 inline bool any_translated() { return translated_count.load(std::memory_order_relaxed) != 0; }
 
-// Lock-free. Where the table is full, another socket is forgotten.
+// Of them, UDP sockets that were ever made.
+inline constinit std::atomic<std::uint32_t> translated_datagrams{0};
+inline bool any_translated_datagrams() {
+  return translated_datagrams.load(std::memory_order_relaxed) != 0;
+}
+
+// Where the table is full, sockets that exist no more are forgotten, or else another one. Under the engine's lock.
 void note_translated(std::uint64_t cookie, std::uint32_t ipv4, std::uint32_t flags);
+// Lock-free.
 int find_translated(std::uint64_t cookie, std::uint32_t* ipv4, std::uint32_t* flags);
+
+// Whether it is possible that IPv6 leads where `fd` cannot get by IPv4: a connect() to `to` or a datagram has
+// failed with `error`. Changes nothing.
+bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length);
+
+// Whether IPv6 leads there; `call` says where to. `fd` is -1 to change nothing. Waits for DNS the first time.
+bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthesis& call);
 
 // The socket behind `fd`, if it is one. errno survives.
 bool is_translated(int fd, translated_socket& found);

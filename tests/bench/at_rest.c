@@ -54,6 +54,22 @@ static void getsockopt_closed(void) {
   socklen_t length = sizeof error;
   getsockopt(-1, SOL_SOCKET, SO_ERROR, &error, &length);
 }
+static void sendto_closed(void) {
+  sendto(-1, "", 0, 0, (const struct sockaddr*)&unknown, sizeof unknown);
+}
+static void sendmsg_closed(void) {
+  const struct msghdr message = {0};
+  sendmsg(-1, &message, 0);
+}
+static void recvfrom_closed(void) {
+  struct sockaddr_storage from;
+  socklen_t length = sizeof from;
+  recvfrom(-1, NULL, 0, 0, (struct sockaddr*)&from, &length);
+}
+static void recvmsg_closed(void) {
+  struct msghdr message = {0};
+  recvmsg(-1, &message, 0);
+}
 static void listen_closed(void) { listen(-1, 1); }
 static void accept_closed(void) { accept(-1, NULL, NULL); }
 static void accept4_closed(void) { accept4(-1, NULL, NULL, 0); }
@@ -86,6 +102,10 @@ static const struct {
     {"epoll_ctl", epoll_ctl_closed},
     {"epoll_wait", epoll_wait_closed},
     {"getsockopt", getsockopt_closed},
+    {"sendto", sendto_closed},
+    {"sendmsg", sendmsg_closed},
+    {"recvfrom", recvfrom_closed},
+    {"recvmsg", recvmsg_closed},
     {"listen", listen_closed},
     {"accept", accept_closed},
     {"accept4", accept4_closed},

@@ -1,0 +1,46 @@
+// What strangers say of a NAT64's prefix: the option of router advertisements, and the file that happy-pref64 keeps.
+// The first byte says which.
+
+#include <algorithm>
+
+#include "resolver/pref64_file.h"
+#include "resolver/pref64_option.h"
+#include "tests/fuzz/target.h"
+
+namespace {
+
+void check_prefix(const happy::nat64_prefix& prefix) {
+  using namespace happy;
+  fuzz::expect(std::find(std::begin(translation_lengths), std::end(translation_lengths),
+                         prefix.length) != std::end(translation_lengths),
+               "a length of RFC 6052");
+  const address ipv4 = make_ipv4(198, 51, 100, 10);
+  fuzz::expect(embedded_ipv4(prefix, synthesise(prefix, ipv4)) == ipv4, "there and back");
+  fuzz::expect(parse_prefix(to_text(prefix).chars) == prefix, "its text means the same");
+}
+
+void check_file(std::string_view text) {
+  using namespace happy;
+  constexpr std::uint64_t network = 4026531840;
+  const auto stored = parse_prefixes(text, network);
+  if (!stored) return;
+  for (const stored_prefix& p : *stored) check_prefix(p.prefix);
+  const auto again = parse_prefixes(format_prefixes(*stored, network), network);
+  fuzz::expect(again == stored, "what is written again is read again");
+  fuzz::expect(!parse_prefixes(text, network + 1), "of one network only");
+}
+
+}  // namespace
+
+FUZZ_TARGET(pref64) {
+  using namespace happy;
+  if (data.empty()) return;
+  const auto rest = data.subspan(1);
+  if (data[0] == 'f') return check_file({reinterpret_cast<const char*>(rest.data()), rest.size()});
+  const auto option = parse_pref64(rest);
+  if (!option) return;
+  fuzz::expect(rest.size() >= 16 && rest[0] == 38 && rest[1] == 2, "16 bytes of type 38");
+  fuzz::expect(option->lifetime.count() >= 0 && option->lifetime.count() <= 8 * 8191,
+               "13 bits of 8 seconds");
+  check_prefix(option->prefix);
+}

@@ -1,0 +1,121 @@
+"""UDP by way of a NAT64, with HAPPY_UDP=1: programs see IPv4 addresses alone. Without it UDP is as bare."""
+
+import nat64
+import topology
+from cases import case, check, check_equal
+
+V6_NAMESERVER = topology.NAMESERVERS[1:]
+SERVER = topology.NAMESERVERS[0]
+ON = {"HAPPY_PREF64": nat64.PREFIX, "HAPPY_UDP": "1"}
+
+# A query for the A record of four.test, by each pair of functions; prints what the program sees of addresses.
+CLIENT = """
+import ctypes, os, socket, struct, sys
+server, name = sys.argv[1], sys.argv[2]
+query = struct.pack(">6H", 0x1234, 0x100, 1, 0, 0, 0)
+query += b"".join(bytes([len(x)]) + x.encode() for x in name.split(".")) + bytes([0, 0, 1, 0, 1])
+def udp():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(3)
+    return s
+def show(way, reply, source, s):
+    print(way, reply[:2] == query[:2], *source, s.getsockname()[0], s.getsockopt(socket.SOL_SOCKET, 39))
+s = udp()
+for turn in (1, 2):
+    s.sendto(query, (server, 53))
+    show("sendto", *s.recvfrom(512), s)
+s = udp()
+s.bind(("0.0.0.0", 5353))
+s.sendmsg([query], [], 0, (server, 53))
+reply, _, _, source = s.recvmsg(512)
+show("sendmsg", reply, source, s)
+print("port", s.getsockname()[1])
+s = udp()
+s.connect((server, 53))
+s.send(query)
+show("connect", *s.recvfrom(512), s)
+print("peer", *s.getpeername())
+# The loopback goes on working on a socket that has been elsewhere.
+own = udp()
+own.bind(("127.0.0.1", 0))
+s = udp()
+s.sendto(query, (server, 53))
+s.recvfrom(512)
+s.sendto(b"hello", own.getsockname())
+data, source = own.recvfrom(64)
+own.sendto(data, source)
+print("loopback", s.recvfrom(64)[1] == own.getsockname())
+# The forms for many datagrams, by the program's own structures with room for 16 bytes of a name.
+class Msghdr(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_void_p), ("namelen", ctypes.c_uint), ("iov", ctypes.c_void_p), ("iovlen", ctypes.c_size_t),
+                ("control", ctypes.c_void_p), ("controllen", ctypes.c_size_t), ("flags", ctypes.c_int)]
+class Mmsghdr(ctypes.Structure):
+    _fields_ = [("hdr", Msghdr), ("len", ctypes.c_uint)]
+class Iovec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+libc = ctypes.CDLL(None, use_errno=True)
+s = udp()
+s.setblocking(True)
+out, into = ctypes.create_string_buffer(query, len(query)), ctypes.create_string_buffer(512)
+to = ctypes.create_string_buffer(struct.pack("=H", socket.AF_INET) + struct.pack(">H", 53) + socket.inet_aton(server) + bytes(8), 16)
+room = ctypes.create_string_buffer(b"\\xa5" * 32, 32)
+def messages(buffer, size, name):
+    vector = Iovec(ctypes.addressof(buffer), size)
+    keep.append(vector)
+    return Mmsghdr(Msghdr(ctypes.addressof(name), 16, ctypes.addressof(vector), 1, None, 0, 0), 0)
+keep = []
+many = (Mmsghdr * 2)(messages(out, len(query), to), messages(out, len(query), to))
+print("sent", libc.sendmmsg(s.fileno(), many, 2, 0), many[0].len == len(query))
+many = (Mmsghdr * 1)(messages(into, 512, room))
+got = libc.recvmmsg(s.fileno(), many, 1, 0, None)
+print("got", got, socket.inet_ntoa(room.raw[4:8]), many[0].hdr.namelen, room.raw[16:] == b"\\xa5" * 16,
+      many[0].hdr.name == ctypes.addressof(room))
+"""
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def udp_translated(network):
+    """A client of DNS by IPv4 literal, by every function for datagrams, sees IPv4 addresses alone."""
+    nat64.start_translator(network)
+    host = network.host("four", addresses=["198.51.100.10"])
+    run = network.run(["/usr/bin/python3", "-c", CLIENT, SERVER, host.name], happy=True, environment=ON)
+    check_equal(run.output.splitlines(),
+                [f"sendto True {SERVER} 53 0.0.0.0 2"] * 2 + [f"sendmsg True {SERVER} 53 0.0.0.0 2", "port 5353"]
+                + [f"connect True {SERVER} 53 192.0.0.1 2", f"peer {SERVER} 53", "loopback True", "sent 2 True",
+                   f"got 1 {SERVER} 16 True True"], "what the program sees")
+    check_equal(run.status, 0, "status")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def udp_programs(network):
+    """busybox nslookup asks an IPv4 server, and nc -u gets its bytes there and back."""
+    nat64.start_translator(network)
+    host = network.host("four", addresses=["198.51.100.10"])
+    run = network.run(["busybox", "nslookup", "-type=a", host.name, SERVER], happy=True, environment=ON)
+    check(f"Address: {host.ipv4[0]}" in run.output, f"answer by busybox nslookup: {run.output!r}")
+    query = bytes.fromhex("123401000001000000000000") + bytes([len(host.name) - 5]) + host.name[:-5].encode() \
+        + b"\x04test\x00\x00\x01\x00\x01"
+    run = network.run(["nc", "-u", "-w", "1", SERVER, "53"], happy=True, environment=ON, stdin=query)
+    check("\x124" in run.output, f"reply to nc -u: {run.output!r}")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def udp_off_by_default(network):
+    """Without HAPPY_UDP=1 the kernel's own answer holds for every datagram."""
+    nat64.start_translator(network)
+    script = f"""
+import socket
+for way in ("sendto", "connect"):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        s.connect(("{SERVER}", 53)) if way == "connect" else s.sendto(b"x", ("{SERVER}", 53))
+    except OSError as e:
+        print(way, e.errno)
+t = socket.create_connection(("198.51.100.10", 80))  # with a translated TCP socket in the process, too
+try:
+    s.sendto(b"x", ("{SERVER}", 53))
+except OSError as e:
+    print(e.errno)
+"""
+    run = network.run(["/usr/bin/python3", "-c", script], happy=True, environment={"HAPPY_PREF64": nat64.PREFIX})
+    check_equal(run.output, "sendto 101\nconnect 101\n101\n", "errno")
