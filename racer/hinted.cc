@@ -34,8 +34,9 @@ bool is_stream(int fd) {
 
 void publish_hints(core& c, const intent& meant) {
   happy_hint hint{};
-  if (meant.name.size() >= sizeof hint.name) return;
-  std::memcpy(hint.name, meant.name.c_str(), meant.name.size() + 1);
+  const std::string& name = meant.full_name.empty() ? meant.name : meant.full_name;
+  if (name.size() >= sizeof hint.name) return;
+  std::memcpy(hint.name, name.c_str(), name.size() + 1);
   hint.af = af_of(meant);
   for (const candidate& known : meant.candidates) {
     hint.to = to_sockaddr({known.destination, 0}).storage;

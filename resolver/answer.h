@@ -35,6 +35,19 @@ enum class answer_kind : std::uint8_t {
   timed_out,       // no server answered within timeout x attempts
 };
 
+// How the nameservers put a server_failure. It decides whether glibc goes on along the search list.
+enum class refusal : std::uint8_t {
+  unreachable,  // none of them said anything: nobody listens there
+  servfail,
+  other_code,  // REFUSED, NOTIMP
+  several,     // SERVFAIL from one and another code from another
+};
+
+constexpr refusal merge(refusal a, refusal b) {
+  if (a == refusal::unreachable) return b;
+  return b == refusal::unreachable || a == b ? a : refusal::several;
+}
+
 // More addresses of one name in one family than any client could try within its patience: at 250 ms
 // an attempt, the 48th of both families would start after 24 s. Further ones are ignored.
 inline constexpr std::size_t max_addresses_per_answer = 48;
@@ -46,6 +59,7 @@ inline constexpr std::size_t max_service_records = 8;
 struct answer {
   record_type type = record_type::a;
   answer_kind kind = answer_kind::server_failure;
+  refusal refused = refusal::unreachable;  // if it is a server_failure
   bounded_vector<address, max_addresses_per_answer> addresses;
   std::vector<service_record> services;  // of the other types, unusable ones too; in their order
   std::string canonical_name;            // end of the CNAME chain; the name itself without one

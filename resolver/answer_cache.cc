@@ -52,6 +52,7 @@ std::optional<answer> answer_cache::find(std::string_view name, record_type type
   if (e.rotates)
     std::rotate(e.what.addresses.begin(), e.what.addresses.begin() + 1, e.what.addresses.end());
   answer known = e.what;
+  if (e.own_name) known.canonical_name = name;  // nameservers repeat the question's spelling
   known.ttl = std::chrono::floor<std::chrono::seconds>(e.good_until - now);
   return known;
 }
@@ -74,8 +75,9 @@ void answer_cache::keep(std::string_view name, const answer& what, std::uint64_t
       return a->good_until < b->good_until;
     });
   }
-  *place = std::make_unique<entry>(
-      entry{std::string(name), what, now + lifetime, rotates && !what.addresses.empty()});
+  *place = std::make_unique<entry>(entry{std::string(name), what, now + lifetime,
+                                         rotates && !what.addresses.empty(),
+                                         what.canonical_name == name});
 }
 
 void answer_cache::drop(std::string_view name) {

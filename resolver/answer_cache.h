@@ -44,6 +44,7 @@ class answer_cache {
     answer what;
     time_point good_until{};
     bool rotates = false;
+    bool own_name = false;  // there is no alias
   };
 
   std::unique_ptr<entry>* place_of(std::string_view name, record_type type);

@@ -9,7 +9,7 @@ enum class decline_reason : std::uint8_t {
   bad_name,    // glibc may reject or rewrite it: length, labels, characters, numeric
   local_name,  // localhost, or one that myhostname answers
   in_hosts_file,
-  search_list,      // domains are appended before the name itself is tried
+  search_list,      // with a domain of the list the name is too long, or no host name
   host_aliases,     // HOSTALIASES can replace a name without dots
   nsswitch_module,  // another module than files and dns may answer before dns, or there is no dns
   nsswitch_odd,     // a hosts line that cannot be judged

@@ -18,8 +18,8 @@ constexpr int options_given =
 ares_options options_for(const dns_channel::options& o) {
   static char lookups[] = "b";
   ares_options options{};
-  options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | (o.edns0 ? ARES_FLAG_EDNS : 0) |
-                  (o.use_tcp ? ARES_FLAG_USEVC : 0);
+  options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | ARES_FLAG_NOCHECKRESP |
+                  (o.edns0 ? ARES_FLAG_EDNS : 0) | (o.use_tcp ? ARES_FLAG_USEVC : 0);
   options.ednspsz = dns_channel::edns_payload;
   options.timeout = static_cast<int>(std::chrono::ceil<milliseconds>(o.timeout).count());
   options.tries = 1;  // who is asked again, and when, is for nameserver_turns to say

@@ -102,7 +102,8 @@ class exchange {
     if (status != ARES_SUCCESS || packet == nullptr || size < 0) return;
     try {
       e.answer_ = read_reply(e.type_, {packet, static_cast<std::size_t>(size)});
-      e.outcome_ = outcome::answered;
+      e.outcome_ =
+          e.answer_.kind == answer_kind::server_failure ? outcome::failed : outcome::answered;
     } catch (...) {
       e.outcome_ = outcome::out_of_memory;
     }
@@ -250,6 +251,7 @@ class dns_query::state {
         case exchange::outcome::out_of_memory: give_up(); break;
         case exchange::outcome::failed:
           turns_.failed();
+          answer_.refused = merge(answer_.refused, e.what().refused);
           open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
           break;
       }

@@ -19,6 +19,7 @@ constexpr std::size_t flags_at = 2;
 constexpr std::size_t question_count_at = 4;
 constexpr unsigned rcode_mask = 0x0f;
 constexpr unsigned rcode_no_error = 0;
+constexpr unsigned rcode_server_failure = 2;
 constexpr unsigned rcode_name_error = 3;
 constexpr unsigned class_in = 1;
 constexpr unsigned type_cname = 5;
@@ -97,7 +98,7 @@ address address_in(record_type type, bytes data) {
 // SERVFAIL, NOTIMP and REFUSED make glibc try again elsewhere; what the others mean is its own business.
 answer_kind kind_of(unsigned rcode) {
   switch (rcode) {
-    case 2:
+    case rcode_server_failure:
     case 4:
     case 5: return answer_kind::server_failure;
     case rcode_name_error: return answer_kind::name_error;
@@ -116,6 +117,8 @@ class reply_reader {
     if (packet_.size() < header_size) return answer_;
     const unsigned rcode = packet_[flags_at + 1] & rcode_mask;
     answer_.kind = kind_of(rcode);
+    if (answer_.kind == answer_kind::server_failure)
+      answer_.refused = rcode == rcode_server_failure ? refusal::servfail : refusal::other_code;
     if (rcode != rcode_no_error) return answer_;
     if (!read_question() || !read_records()) {
       answer_.addresses.clear();

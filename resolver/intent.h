@@ -44,6 +44,8 @@ struct failure {
 struct intent {
   std::uint64_t id = 0;  // of the lookup
   std::string name;
+  std::string
+      full_name;  // with the domain of the search list that it was found with; empty: `name`
   pid_t thread = 0;
   time_point made{};
   bool ipv4 = true;  // families the program asked for

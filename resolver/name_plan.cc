@@ -72,14 +72,13 @@ std::variant<bool, decline_reason> judge_services(const std::vector<name_service
   return decline_reason::nsswitch_module;
 }
 
-// The order of glibc's res_search(): the name itself comes first if it has enough dots.
-std::optional<decline_reason> judge_search(std::string_view name, bool absolute,
-                                           const system_snapshot& files,
-                                           const resolver_config& config) {
-  const auto dots = std::count(name.begin(), name.end(), '.');
-  if (dots == 0 && !absolute && files.host_aliases) return decline_reason::host_aliases;
-  if (!absolute && dots < config.ndots && config.searches()) return decline_reason::search_list;
-  return std::nullopt;
+std::optional<decline_reason> judge_search(const name_plan& plan, bool absolute,
+                                           const system_snapshot& files) {
+  const bool dotless = !absolute && plan.name.find('.') == std::string::npos;
+  if (dotless && files.host_aliases) return decline_reason::host_aliases;
+  const bool sound = std::all_of(plan.steps.begin(), plan.steps.end(),
+                                 [](const search_step& s) { return is_host_name(s.name); });
+  return sound ? std::nullopt : std::optional(decline_reason::search_list);
 }
 
 std::optional<decline_reason> judge_files(std::string_view name, const system_snapshot& files) {
@@ -135,12 +134,12 @@ std::variant<name_plan, decline_reason> plan_name(std::string_view node,
 
   const auto& config = *std::get_if<0>(&files.resolver);
   const bool absolute = name.size() != node.size();
-  if (const auto reason = judge_search(name, absolute, files, *config)) return *reason;
-
   name_plan plan;
   plan.name = name;
+  plan.steps = search_steps(name, absolute, *config);
+  if (const auto reason = judge_search(plan, absolute, files)) return *reason;
+  plan.name = plan.steps.front().name;
   plan.nothing_after_dns = *std::get_if<bool>(&last);
-  plan.search_after = !absolute && config->searches();
   plan.config = config;
   return plan;
 }

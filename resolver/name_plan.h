@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "resolver/decline_reason.h"
+#include "resolver/name_search.h"
 #include "resolver/nsswitch.h"
 #include "resolver/resolv_conf.h"
 
@@ -30,13 +31,10 @@ struct system_snapshot {
 
 // How to ask for a name.
 struct name_plan {
-  std::string name;                // as to be asked, without the trailing dot
-  bool nothing_after_dns = false;  // dns is the last module
-  bool search_after = false;       // after a failure glibc goes on with domains appended
+  std::string name;                // the first one to be asked, without the trailing dot
+  std::vector<search_step> steps;  // all of them, never empty
+  bool nothing_after_dns = false;  // dns is the last module: our own failure is glibc's
   std::shared_ptr<const resolver_config> config;
-
-  // If neither family has an answer, our own failure is glibc's.
-  bool negative_is_final() const { return nothing_after_dns && !search_after; }
 };
 
 // Pure. `node` is what the program asked for.

@@ -15,8 +15,6 @@ bool starts_with_keyword(std::string_view line, std::string_view keyword) {
          is_blank(line[keyword.size()]);
 }
 
-bool is_root(const std::string& domain) { return domain.empty() || domain == "."; }
-
 class parser {
  public:
   explicit parser(const resolver_environment& environment) : environment_(environment) {}
@@ -59,6 +57,8 @@ class parser {
       if (word.empty()) return;
       config_.search.emplace_back(word);
     }
+    const bool cut = limit == max_search_domains && !take_word(words, is_blank).empty();
+    if (cut) decline(decline_reason::resolver_option);
   }
 
   // glibc takes the numbers-and-dots forms too, and passes over what it cannot read.
@@ -169,10 +169,6 @@ duration glibc_round(const resolver_config& config) {
     round += std::chrono::seconds(std::max(seconds, 1L));
   }
   return round;
-}
-
-bool resolver_config::searches() const {
-  return !std::all_of(search.begin(), search.end(), is_root);
 }
 
 std::variant<resolver_config, decline_reason> parse_resolv_conf(

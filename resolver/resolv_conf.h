@@ -24,7 +24,7 @@ inline constexpr int max_ndots = 15;
 inline constexpr int max_timeout_s = 30;
 inline constexpr int max_attempts = 5;
 
-// A search list that is longer is cut here; only whether there is one matters so far.
+// As many names as nobody waits for. With a longer list it is glibc that searches.
 inline constexpr std::size_t max_search_domains = 64;
 
 struct resolver_config {
@@ -40,9 +40,6 @@ struct resolver_config {
   bool no_aaaa = false;
   bool no_tld_query = false;
   std::uint64_t generation = 0;  // system_snapshot's
-
-  // Names are also tried with domains appended. The root alone (systemd's "search .") is none.
-  bool searches() const;
 };
 
 // What of the process and the host takes part.

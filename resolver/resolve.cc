@@ -182,22 +182,61 @@ unsigned kinds_of_answers(const resolution& state) {
 
 constexpr unsigned bit(answer_kind kind) { return 1u << static_cast<unsigned>(kind); }
 
-// What glibc says when every answer is negative; nullopt where it takes glibc to know. `by_old_function`:
-// it asks by gethostbyname2() within.
-std::optional<int> negative_code(const resolution& state, const name_plan& plan,
-                                 bool by_old_function) {
+constexpr unsigned no_address_at_all =
+    bit(answer_kind::no_data) | bit(answer_kind::name_error) | bit(answer_kind::hollow);
+
+refusal refusal_of(const resolution& state) {
+  refusal all = refusal::unreachable;
+  for (const record_type type : {record_type::aaaa, record_type::a}) {
+    const answer* a = state.answered(type);
+    if (a != nullptr && a->kind == answer_kind::server_failure) all = merge(all, a->refused);
+  }
+  return all;
+}
+
+// h_errno after nothing but failures; nullopt where it takes glibc to know.
+std::optional<name_verdict> verdict_on_failure(refusal how) {
+  switch (how) {
+    case refusal::unreachable: return name_verdict::unreachable;
+    case refusal::servfail: return name_verdict::servfail;
+    case refusal::other_code: return name_verdict::out_of_time;
+    case refusal::several: break;
+  }
+  return std::nullopt;
+}
+
+// What glibc makes of a name without addresses; nullopt where it takes glibc to know.
+std::optional<name_verdict> verdict_on(const resolution& state, const resolver_config& config) {
   const unsigned kinds = kinds_of_answers(state);
   if ((kinds & bit(answer_kind::not_sent)) != 0) return std::nullopt;
-  if ((kinds & bit(answer_kind::timed_out)) != 0 && plan.nothing_after_dns)
-    return EAI_AGAIN;  // asking again would double the wait
-  if (!plan.negative_is_final()) return std::nullopt;
-  if (kinds == bit(answer_kind::no_data)) return EAI_NODATA;
-  if (kinds == bit(answer_kind::server_failure)) return EAI_AGAIN;
-  if (kinds == bit(answer_kind::hollow) && by_old_function) return EAI_NODATA;
-  constexpr unsigned no_name =
-      bit(answer_kind::no_data) | bit(answer_kind::name_error) | bit(answer_kind::hollow);
-  if ((kinds & ~no_name) == 0) return EAI_NONAME;
-  return std::nullopt;
+  if ((kinds & bit(answer_kind::timed_out)) != 0) return name_verdict::out_of_time;
+  // Over TCP glibc takes these replies for answers.
+  if (kinds == bit(answer_kind::server_failure) && !config.use_vc)
+    return verdict_on_failure(refusal_of(state));
+  if ((kinds & ~no_address_at_all) != 0) return std::nullopt;
+  if ((kinds & bit(answer_kind::hollow)) != 0) return name_verdict::hollow;
+  return kinds == bit(answer_kind::no_data) ? name_verdict::no_data : name_verdict::no_name;
+}
+
+bool is_failure(name_verdict v) {
+  return v == name_verdict::servfail || v == name_verdict::out_of_time ||
+         v == name_verdict::unreachable;
+}
+
+// What getaddrinfo() makes of h_errno.
+int error_code(name_verdict v) {
+  if (v == name_verdict::no_data) return EAI_NODATA;
+  return is_failure(v) ? EAI_AGAIN : EAI_NONAME;
+}
+
+// The same by way of gethostbyname2(), for which it matters how the last query ended; nullopt where errno
+// decides as the program has left it. `hollow`: all that was asked for was so.
+std::optional<int> old_error_code(const name_search& search, bool hollow) {
+  const name_verdict v = search.result();
+  if (v == name_verdict::hollow && hollow) return EAI_NODATA;
+  if (is_failure(v) && !is_failure(search.last())) return EAI_NONAME;
+  if (v == name_verdict::no_name && is_failure(search.last())) return std::nullopt;
+  return error_code(v);
 }
 
 std::string canonical_name(const resolution& state, const name_plan& plan) {
@@ -309,33 +348,50 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   r->node_ = question.node;
   r->flags_ = w.flags;
   r->af_ = w.af;
+  r->socktype_ = w.socktype;
   r->complete_ = options.complete || (w.socktype != 0 && w.socktype != SOCK_STREAM);
   r->plan_ = std::move(std::get<name_plan>(planned));
+  r->search_ = name_search(std::move(r->plan_.steps));
   r->form_ = std::get<addrinfo_template>(form);
   const std::uint16_t named_port = r->form_.kinds.empty() ? 0 : r->form_.kinds[0].port;
-  const std::uint16_t port = named_port != 0 ? named_port : options.usual_port;
-  const resolution::settings settings = settings_for(w, r->plan_, port, options, now);
+  r->port_ = named_port != 0 ? named_port : options.usual_port;
   r->meant_ = begin_intent(id, r->node_, w.af, now);
-  r->meant_.service_port = settings.service_name.empty() ? 0 : port;
   r->meant_.service_unknown = named_port == 0;
   r->meant_.keep_hints = options.keep_hints;
   r->meant_.nat64 = options.nat64;
-  if (options.ipv6_only && w.af == AF_UNSPEC && !settings.ipv4)
-    r->meant_.last_resort = std::make_shared<const name_plan>(r->plan_);
-  r->bridge_ = options.bridge;
-  r->lookup_ = std::make_unique<lookup>(id, r->plan_, settings);
+  r->options_ = options;
+  r->ask(now);
   return r;
 }
 
+void name_resolution::ask(time_point now) {
+  plan_.name = search_.name();
+  const resolution::settings settings =
+      settings_for({flags_, af_, socktype_}, plan_, port_, options_, now);
+  meant_.service_port = settings.service_name.empty() ? 0 : port_;
+  if (options_.ipv6_only && af_ == AF_UNSPEC && !settings.ipv4)
+    meant_.last_resort = std::make_shared<const name_plan>(plan_);
+  lookup_ = std::make_unique<lookup>(id_, plan_, settings);
+}
+
 std::optional<std::variant<declined, resolved>> name_resolution::turn(time_point now) {
-  std::optional<move_on> reason = lookup_->turn(now);
-  if (reason && *reason != move_on::deadline && wants_to_bind(lookup_->state())) {
-    lookup_->want_all();
-    reason = lookup_->turn(now);
+  for (;;) {
+    const std::optional<move_on> reason = move_on_now(now);
+    if (!reason) return std::nullopt;
+    trace_move_on(id_, *reason, !lookup_->state().all_answered());
+    if (lookup_->state().any_positive()) return outcome(now);
+    const std::optional<name_verdict> verdict = verdict_on(lookup_->state(), *plan_.config);
+    if (!verdict) return decline(id_, node_.c_str(), "glibc knows what that means");
+    if (!search_.go_on(*verdict)) return failure();
+    ask(now);
   }
-  if (!reason) return std::nullopt;
-  trace_move_on(id_, *reason, !lookup_->state().all_answered());
-  return outcome(now);
+}
+
+std::optional<move_on> name_resolution::move_on_now(time_point now) {
+  const std::optional<move_on> reason = lookup_->turn(now);
+  if (!reason || *reason == move_on::deadline || !wants_to_bind(lookup_->state())) return reason;
+  lookup_->want_all();
+  return lookup_->turn(now);
 }
 
 // AI_PASSIVE with a name: most of these programs connect all the same (lftp, socat); one that wants to bind
@@ -355,18 +411,25 @@ bool name_resolution::asks_by_old_function(const resolution& state) const {
   return ipv4_alone && (flags_ & AI_CANONNAME) == 0;
 }
 
-std::variant<declined, resolved> name_resolution::outcome(time_point now) {
-  if (bridge_) return bridge_outcome(now);
+std::variant<declined, resolved> name_resolution::failure() const {
   const resolution& state = lookup_->state();
-  if (!state.any_positive()) {
-    const std::optional<int> code = negative_code(state, plan_, asks_by_old_function(state));
-    if (!code) return decline(id_, node_.c_str(), "negative answer not final");
-    return resolved{.code = *code};
-  }
+  if (options_.bridge) return decline(id_, node_.c_str(), "nothing to bridge to");
+  if (!plan_.nothing_after_dns) return decline(id_, node_.c_str(), "negative answer not final");
+  if (!asks_by_old_function(state)) return resolved{.code = error_code(search_.result())};
+  const bool hollow = kinds_of_answers(state) == bit(answer_kind::hollow);
+  const std::optional<int> code = old_error_code(search_, hollow);
+  if (!code) return decline(id_, node_.c_str(), "errno decides");
+  return resolved{.code = *code};
+}
+
+std::variant<declined, resolved> name_resolution::outcome(time_point now) {
+  if (options_.bridge) return bridge_outcome(now);
+  const resolution& state = lookup_->state();
   if (is_irregular(state)) return decline(id_, node_.c_str(), "more addresses than are kept");
   resolved out;
   out.meant = meant_;
   out.meant.made = now;
+  if (search_.has_list()) out.meant.full_name = plan_.name + '.';
   // Who compares addresses is to see libc's order.
   add_answers(out.meant, state, complete_ ? std::nullopt : with_history(recall_from::all));
   std::vector<address>& addresses = out.meant.handed;
@@ -393,7 +456,7 @@ std::variant<declined, resolved> name_resolution::bridge_outcome(time_point now)
   out.meant.made = now;
   add_late_answers(out.meant, state);
   const std::string canonical = canonical_name(state, plan_);
-  out.list = build_addrinfo_list({&*bridge_, 1}, form_,
+  out.list = build_addrinfo_list({&*options_.bridge, 1}, form_,
                                  (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) return decline(id_, node_.c_str(), "no memory");
   return out;

@@ -11,6 +11,7 @@
 #include "resolver/addrinfo_list.h"
 #include "resolver/intent.h"
 #include "resolver/lookup.h"
+#include "resolver/name_search.h"
 #include "resolver/prefix_discovery.h"
 #include "resolver/system_files.h"
 #include "shim/abi.h"
@@ -75,7 +76,10 @@ class name_resolution {
 
  private:
   name_resolution() = default;
+  void ask(time_point now);
+  std::optional<move_on> move_on_now(time_point now);
   std::variant<declined, resolved> outcome(time_point now);
+  std::variant<declined, resolved> failure() const;
   bool wants_to_bind(const resolution& state) const;
   bool asks_by_old_function(const resolution& state) const;
   std::variant<declined, resolved> bridge_outcome(time_point now);
@@ -84,11 +88,14 @@ class name_resolution {
   std::string node_;
   int flags_ = 0;
   int af_ = AF_UNSPEC;
+  int socktype_ = 0;
   bool complete_ = false;  // the answer is to be libc's, in libc's order
+  std::uint16_t port_ = 0;
+  resolve_options options_;
   name_plan plan_;
+  name_search search_;
   addrinfo_template form_;
   intent meant_;
-  std::optional<address> bridge_;
   std::unique_ptr<lookup> lookup_;
 };
 

@@ -32,6 +32,19 @@ bool same_nameservers(const struct __res_state& state, const resolver_config& co
   return true;
 }
 
+// The state holds as much of the list as has room in it.
+bool same_search_list(const struct __res_state& state, const resolver_config& config) {
+  std::size_t room = sizeof state.defdname;
+  std::size_t i = 0;
+  for (; i < config.search.size() && i < MAXDNSRCH; ++i) {
+    const std::string& domain = config.search[i];
+    if (domain.size() + 1 > room) break;
+    room -= domain.size() + 1;
+    if (state.dnsrch[i] == nullptr || domain != state.dnsrch[i]) return false;
+  }
+  return state.dnsrch[i] == nullptr;
+}
+
 // What res_init() makes of these options.
 unsigned long options_of(const resolver_config& config) {
   unsigned long options = RES_DEFAULT;
@@ -52,7 +65,7 @@ bool thread_resolver_agrees(const resolver_config& config) {
   if ((state.options & RES_INIT) == 0) return true;
   return (state.options & ~RES_INIT) == options_of(config) && state.retrans == config.timeout_s &&
          state.retry == config.attempts && state.ndots == config.ndots &&
-         same_nameservers(state, config);
+         same_nameservers(state, config) && same_search_list(state, config);
 }
 
 }  // namespace happy

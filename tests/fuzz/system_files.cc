@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "resolver/host_name.h"
 #include "resolver/name_plan.h"
 #include "tests/fuzz/target.h"
 
@@ -24,6 +25,22 @@ void check_config(const happy::resolver_config& config) {
   expect(config.ndots >= 0 && config.ndots <= happy::max_ndots, "ndots");
   const happy::duration round = glibc_round(config);
   expect(round >= std::chrono::seconds(1) && round <= std::chrono::minutes(5), "a round ends");
+}
+
+// Whatever the nameservers say, each name is asked at most once for its place, and there is an end.
+void check_search(const happy::name_plan& plan) {
+  using namespace happy;
+  fuzz::expect(plan.steps.size() <= max_search_domains + 2, "the search is bounded");
+  for (const search_step& step : plan.steps)
+    fuzz::expect(!step.name.empty() && step.name.size() <= max_name_length, "a name can be asked");
+  for (const name_verdict v : {name_verdict::no_name, name_verdict::no_data, name_verdict::servfail,
+                               name_verdict::out_of_time, name_verdict::unreachable}) {
+    name_search search(plan.steps);
+    std::size_t asked = 1;
+    while (search.go_on(v)) ++asked;
+    fuzz::expect(asked <= plan.steps.size(), "it ends");
+    fuzz::expect(search.result() == v, "where all say the same, that holds");
+  }
 }
 
 }  // namespace
@@ -53,7 +70,7 @@ FUZZ_TARGET(system_files) {
   const auto planned = plan_name(name, files);
   if (const auto* plan = std::get_if<name_plan>(&planned)) {
     fuzz::expect(!hosts_mention(hosts, name), "a name in hosts is not asked of the DNS");
-    fuzz::expect(plan->config != nullptr && !plan->name.empty() && plan->name.size() <= 253,
-                 "it can be asked");
+    fuzz::expect(plan->config != nullptr, "it can be asked");
+    check_search(*plan);
   }
 }

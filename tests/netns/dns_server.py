@@ -128,11 +128,25 @@ def report_query(query, transport, server_address):
     return True
 
 
+_zone = (None, {})  # which file it was, and what is in it
+
+
+def current_zone():
+    """What the zone's file says now; it is replaced and not written to."""
+    global _zone  # pylint: disable=global-statement
+    known, zone = _zone
+    with open(sys.argv[1], encoding="ascii") as zone_file:
+        status = os.fstat(zone_file.fileno())
+        if known != (status.st_ino, status.st_mtime_ns):
+            zone = json.load(zone_file)
+            _zone = ((status.st_ino, status.st_mtime_ns), zone)
+    return zone
+
+
 def reply_to(query, transport):
     """The reply to `query` after its delay; None to stay silent, b"" to close a TCP connection."""
     name, record_type, question = parse_question(query)
-    with open(sys.argv[1], encoding="ascii") as zone_file:
-        zone = json.load(zone_file)
+    zone = current_zone()
     rule = zone.get(name, {}).get(record_type, {})
     action = rule.get("action")
     if is_lost(name, record_type, rule.get("lost", 0)):

@@ -102,9 +102,52 @@ ZONE = {
     "late4.test": {"A": {"records": _A, "delay_ms": 300}, "AAAA": {"records": _AAAA}},
 }
 
+FAILING_NAMES = [name for name, types in ZONE.items() if any("action" in rule for rule in types.values())]
+
+# What one candidate of a search has, by a letter: a name like "nd4" has the first in corp.test, the second in other.test
+# and the third by itself.
+_FOUND = {
+    "n": {},  # NXDOMAIN
+    "d": _records(a=[], aaaa=[]),
+    "b": _records(a=["198.51.100.{}"], aaaa=["2001:db8:2::{}"]),
+    "4": _records(a=["198.51.100.{}"], aaaa=[]),
+    "6": _records(a=[], aaaa=["2001:db8:2::{}"]),
+    "s": _failing(a="servfail", aaaa="servfail"),
+    "r": _failing(a="refused", aaaa="refused"),
+    "f": _failing(a="formerr", aaaa="formerr"),
+    "h": _records(cname=["empty.test"]),
+    "m": _failing(a="nodata", aaaa="servfail"),
+}
+
+
+def _sample(pairs_of, length):
+    """Names of `length` letters in which every two neighbours occur, and as many again."""
+    letters = "".join(pairs_of)
+    names = {a + b + letters[(place * 7 + other) % len(letters)]
+             for place, a in enumerate(letters) for other, b in enumerate(letters)}
+    names |= {letters[(place * 3 + other) % len(letters)] + a + b
+              for place, a in enumerate(letters) for other, b in enumerate(letters)}
+    return sorted(name[:length] for name in names)
+
+
+TRIPLES = _sample(_FOUND, 3)
+DOTTED_TRIPLES = [f"{name}.x.test" for name in TRIPLES]
+
+
+def _candidates():
+    zone = {"empty.test": ZONE["empty.test"]}
+    for name in TRIPLES + DOTTED_TRIPLES:
+        for host, (letter, place) in enumerate(zip(name[:3], (f"{name}.corp.test", f"{name}.other.test", name)), 31):
+            if _FOUND[letter]:
+                zone[place] = {kind: {key: [text.format(host) for text in value] if key == "records" else value
+                                      for key, value in rule.items()} for kind, rule in _FOUND[letter].items()}
+    return zone
+
+
+_CANDIDATES = _candidates()
+
 PLAIN_NAMES = ["both.test", "two.test", "four.test", "six.test", "empty.test", "text.test", "absent.test", "many.test",
                "scopes.test", "own.test", "mapped.test", "alias.test", "chain.test", "dangling.test", "alias4.test"]
-FAILING_NAMES = [name for name, types in ZONE.items() if any("action" in rule for rule in types.values())]
 ODD_NAMES = ["my_host.test", "xn--bcher-kva.test", "b%c3%bccher.test", "b%fccher.test", "1.test", "a-.test", "-odd.test",
              "odd-alias.test", "hollow.test", "circle.test", "crowd.test", "twice.test", "loop4.test", "BOTH.Test",
              "both.test.", "both.test..", "absent.test.", "a..test", ".test", "", ".", "%20", "both.test%20",
@@ -152,12 +195,17 @@ class Setting:
     gai: str = ""
     ways: int = 8
     environment: dict = dataclasses.field(default_factory=dict)
+    zone: dict = dataclasses.field(default_factory=lambda: ZONE)
 
 
 _NS = f"nameserver {NS4}\n"
 _SHORT = ["both.test", "four.test", "six.test", "empty.test", "absent.test", "alias.test", "servfail.test",
           "servfail6.test", "truncated.test", "many.test"]
 _FEW = ["both.test", "absent.test", "filed.test", "filed4.test", "empty.test", "localhost", "servfail6.test", "dev.local"]
+
+def _searching(name, names, **more):
+    return Setting(name, names, zone=_CANDIDATES, **more)
+
 
 SETTINGS = [
     Setting("plain", PLAIN_NAMES, ways=40),
@@ -186,6 +234,18 @@ SETTINGS = [
     Setting("domain", SEARCHED_NAMES, resolv=_NS + "domain corp.test\n", ways=2),
     Setting("localdomain", SEARCHED_NAMES, resolv=_NS + "search other.test\n", ways=2,
             environment={"LOCALDOMAIN": "corp.test", "RES_OPTIONS": "ndots:2"}),
+    *(_searching(f"candidates-{ndots}", TRIPLES + DOTTED_TRIPLES, ways=2,
+              resolv=_NS + f"search corp.test other.test\noptions ndots:{ndots} timeout:1 attempts:1\n")
+      for ndots in range(1, 6)),
+    _searching("candidates-root", TRIPLES, ways=2, resolv=_NS + "search corp.test . other.test\n"),
+    _searching("candidates-no-tld", TRIPLES, ways=2,
+            resolv=_NS + "search corp.test other.test\noptions no-tld-query timeout:1\n"),
+    _searching("candidates-many", TRIPLES, ways=1,
+            resolv=_NS + "search a.test b.test c.test d.test e.test f.test corp.test other.test\n"),
+    _searching("candidates-two-nameservers", TRIPLES, ways=1,
+            resolv=f"nameserver {NS4}\nnameserver {NS6}\nsearch corp.test other.test\n"),
+    _searching("candidates-use-vc", TRIPLES, ways=1, resolv=_NS + "search corp.test other.test\noptions use-vc\n"),
+    _searching("candidates-no-aaaa", TRIPLES, ways=1, resolv=_NS + "search corp.test other.test\noptions no-aaaa\n"),
     Setting("hosts", HOSTS_NAMES, hosts=HOSTS, ways=16),
     Setting("hosts-multi", HOSTS_NAMES, hosts="multi on\n" + HOSTS, ways=2),
     Setting("hosts-search", HOSTS_NAMES + ["host"], hosts=HOSTS, resolv=_NS + "search test corp.test\n", ways=4),

@@ -24,15 +24,15 @@ system_snapshot files_with(const std::string& nsswitch, const std::string& resol
   return files;
 }
 
-// "ask", "ask, then search", "ask, then other modules" or the reason to decline.
+// "ask" and the names in their order, "then other modules", or the reason to decline.
 std::string judged(const std::string& node, const system_snapshot& files) {
   const auto result = plan_name(node, files);
   if (const auto* reason = std::get_if<decline_reason>(&result)) return to_text(*reason);
   const auto& plan = std::get<name_plan>(result);
-  std::string text = "ask " + plan.name;
-  if (plan.search_after) text += ", then search";
+  std::string text = "ask";
+  for (const search_step& step : plan.steps) text += " " + step.name;
+  CHECK(plan.name == plan.steps.front().name);
   if (!plan.nothing_after_dns) text += ", then other modules";
-  CHECK(plan.negative_is_final() == (!plan.search_after && plan.nothing_after_dns));
   CHECK(plan.config != nullptr);
   return text;
 }
@@ -119,17 +119,22 @@ TEST_CASE("name_plan: names in /etc/hosts are left to glibc", "[name_plan]") {
 TEST_CASE("name_plan: the name itself comes first only with enough dots or a final one",
           "[name_plan]") {
   const system_snapshot one = files_with("files dns", "search lan.example\n");
-  CHECK(judged("www", one) == "search list");
+  CHECK(judged("www", one) == "ask www.lan.example www");
   CHECK(judged("www.", one) == "ask www");
-  CHECK(judged("www.example.com", one) == "ask www.example.com, then search");
+  CHECK(judged("www.example.com", one) == "ask www.example.com www.example.com.lan.example");
   CHECK(judged("www.example.com.", one) == "ask www.example.com");
-  const system_snapshot three = files_with("files dns", "search lan.example\noptions ndots:3\n");
-  CHECK(judged("www.example.com", three) == "search list");
-  CHECK(judged("a.b.c.d", three) == "ask a.b.c.d, then search");
-  const system_snapshot root = files_with("files dns", "search .\noptions ndots:3\n");
-  CHECK(judged("www", root) == "ask www");
-  const system_snapshot none = files_with("files dns", "search lan.example\noptions ndots:0\n");
-  CHECK(judged("www", none) == "ask www, then search");
+}
+
+TEST_CASE("name_plan: a name that a domain makes too long or odd is left to glibc", "[name_plan]") {
+  const std::string label(63, 'a');
+  const system_snapshot files = files_with("files dns", "search lan.example\n");
+  std::string name = label;
+  for (int i = 0; i < 2; ++i) name += "." + label;
+  CHECK(judged(name, files) == "ask " + name + " " + name + ".lan.example");
+  CHECK(judged(name + "." + std::string(50, 'b'), files) == "search list");
+  CHECK(judged("www", files_with("files dns", "search a..b\n")) == "search list");
+  CHECK(judged("www", files_with("files dns", "search a*b\n")) == "search list");
+  CHECK(judged("www.", files_with("files dns", "search a*b\n")) == "ask www");
 }
 
 TEST_CASE("name_plan: HOSTALIASES concerns names without a dot", "[name_plan]") {
