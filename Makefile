@@ -274,7 +274,7 @@ sim: $(out)/sim ## Simulated connections: make sim SEED=7 RUNS=100000; a failure
 study: $(out)/sim ## Time to connect over the simulation's networks, by several ways: the README's table
 	@$< --study --seed $(SEED) --runs $(RUNS)
 
-mutate: ## Whether unit tests and simulation notice a changed plan or race (half an hour)
+mutate: unit-tests ## Whether unit tests and simulation notice a changed order, plan or race (ten minutes)
 	@tests/sim/mutate $(ARGS)
 
 spec: ## Which tests prove which requirement: make spec ARGS='ATTEMPT-5'; one without a test fails
@@ -311,7 +311,7 @@ peers: all lab ## Other people's suites (CPython, OpenSSH, stress-ng) bare and w
 fuzz: $(fuzzers) ## Every parser under libFuzzer for FUZZ_SECONDS each; only some: make fuzz FUZZ='svcb srv'
 	@tests/fuzz/run $(FUZZ_SECONDS) $(or $(FUZZ),$(notdir $(fuzzers)))
 
-bench: all lab $(bench_tools) ## What libhappy costs, against the goals: make bench ARGS='--strict --json FILE'
+bench: all lab $(out)/sim $(bench_tools) ## What libhappy costs, against the goals: make bench ARGS='--strict --json FILE'
 	@scripts/install-packages bench
 	@/usr/bin/python3 tests/bench/run.py $(ARGS)
 

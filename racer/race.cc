@@ -9,6 +9,7 @@ void race::set_plan(const endpoint_list& planned, bool complete, time_point now)
   if (std::equal(planned.begin(), planned.end(), plan_.begin(), plan_.end())) return;
   const bool more = !plan_.empty() && brings_more(planned);
   plan_ = planned;
+  cursor_ = 0;
   // CHANGE-4: new endpoints alone do not move the timer; new endpoints while the old ones keep silent do.
   if (more && is_overdue(now))
     next_start_ = std::min(next_start_, std::max(now, last_start_ + timing_.minimum_delay));
@@ -118,11 +119,10 @@ const listed_endpoint* race::listed(const endpoint& where) const {
   return e == plan_.end() ? nullptr : e;
 }
 
-const listed_endpoint* race::next_endpoint() const {
+const listed_endpoint* race::next_endpoint() {
   if (attempts_.full()) return nullptr;
-  const listed_endpoint* e = std::find_if(
-      plan_.begin(), plan_.end(), [&](const listed_endpoint& x) { return !started(x.where); });
-  return e == plan_.end() ? nullptr : e;
+  while (cursor_ < plan_.size() && started(plan_[cursor_].where)) ++cursor_;
+  return cursor_ < plan_.size() ? &plan_[cursor_] : nullptr;
 }
 
 // Whether `planned` has an endpoint that was neither listed nor attempted so far.

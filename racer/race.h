@@ -83,7 +83,7 @@ class race {
   };
 
   attempt* find(const endpoint& where);
-  const listed_endpoint* next_endpoint() const;
+  const listed_endpoint* next_endpoint();
   const listed_endpoint* listed(const endpoint& where) const;
   bool brings_more(const endpoint_list& planned) const;
   bool is_overdue(time_point now) const;
@@ -94,6 +94,7 @@ class race {
   race_timing timing_;
   time_point deadline_ = never;
   endpoint_list plan_;
+  std::size_t cursor_ = 0;  // before it every endpoint of the plan has been attempted
   bool complete_ = false;
   bool last_resort_ = false;
   bool last_resort_said_ = false;

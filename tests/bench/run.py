@@ -28,6 +28,7 @@ import lab  # pylint: disable=wrong-import-position
 import topology  # pylint: disable=wrong-import-position
 
 TOOLS = ROOT / "build/tests/bench"
+SIM = ROOT / "build/sim"
 EMPTY = TOOLS / "empty.so"
 ENGINE = pathlib.Path(lab.LIBRARY).with_name("libhappy-engine.so")
 TRUE = "/bin/true"
@@ -296,7 +297,14 @@ def sizes(_):
         yield Row("  of them symbols to be found at load", 0, len(found), "")
 
 
-MEASURES = (start_of_true, short_program, thousand, lookups, non_blocking, hand_over, stdio, at_rest, memory, sizes)
+def race(_):
+    """Order, plan and race of one name, nothing of which answers."""
+    for line in run([SIM, "--cost"]).splitlines():
+        endpoints, took = line.split()
+        yield Row(f"order, plan and race of {endpoints} endpoints", 0, float(took), "us", goal=20 if endpoints == "20" else None)
+
+
+MEASURES = (race, start_of_true, short_program, thousand, lookups, non_blocking, hand_over, stdio, at_rest, memory, sizes)
 
 
 # ---- the network, and the processes around ----

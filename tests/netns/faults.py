@@ -42,6 +42,13 @@ def _slow(prefix):
     return lambda rtt_ms: Fault(delays={prefix: f"{number(rtt_ms) / 2}"})
 
 
+def _ladder(text):
+    start, step = map(number, text.replace("-", "").split(","))
+    start *= -1 if text.startswith("-") else 1
+    rtt = {n: 20 + start + step * n for n in range(1, 53)}
+    return Fault(delays={f"2001:db8:2::{n:x}/128": f"{ms / 2}" for n, ms in rtt.items()})
+
+
 def _lossy(prefix):
     return lambda percent: Fault(delays={prefix: f"10,{number(percent)}"})
 
@@ -71,6 +78,7 @@ TABLE = (
     ("v6-unreachable-route", "", "the client's own IPv6 route says unreachable",
      _fixed(client_commands=("route replace unreachable 2001:db8:2::/64",))),
     ("v6-slow", "MS", "the IPv6 round trip takes MS", _slow(_V6)),
+    ("v6-ladder", "START,STEP", "the IPv6 round trip to the Nth name takes START + N x STEP ms more than IPv4's", _ladder),
     ("v6-loss", "PERCENT", "so many IPv6 packets are lost, each way", _lossy(_V6)),
     ("v4-drop", "", "IPv4 SYNs vanish", _fixed(forward_rules=(f"{_SYN4} drop",))),
     ("v4-reset", "", "IPv4 SYNs are answered by a reset", _fixed(forward_rules=(f"{_SYN4} reject with tcp reset",))),

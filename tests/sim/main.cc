@@ -1,4 +1,4 @@
-// sim [--seed N] [--runs N] [--jobs N] [--canary] [--study]: simulated connections, each from a seed of its own.
+// sim [--seed N] [--runs N] [--jobs N] [--canary] [--study] [--cost]: simulated connections, each from a seed of its own.
 //
 // A violation is shrunk to the simplest world that still has it, and printed with the command that shows it
 // again; the status is 1 then. --canary must end so. The last line counts connections.
@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/sim/cost.h"
 #include "tests/sim/run.h"
 #include "tests/sim/study.h"
 
@@ -22,6 +23,7 @@ struct wishes {
   unsigned jobs = 2;
   bool canary = false;
   bool study = false;
+  bool cost = false;
 };
 
 options options_for(const wishes& w) {
@@ -79,6 +81,8 @@ bool parse(int argc, char** argv, wishes& w) {
       w.canary = true;
     } else if (word == "--study") {
       w.study = true;
+    } else if (word == "--cost") {
+      w.cost = true;
     } else if (word == "--seed" && more) {
       w.seed = number(argv[++i]);
     } else if (word == "--runs" && more) {
@@ -97,9 +101,11 @@ bool parse(int argc, char** argv, wishes& w) {
 int main(int argc, char** argv) {
   wishes wished;
   if (!parse(argc, argv, wished)) {
-    std::fputs("usage: sim [--seed N] [--runs N] [--jobs N] [--canary] [--study]\n", stderr);
+    std::fputs("usage: sim [--seed N] [--runs N] [--jobs N] [--canary] [--study] [--cost]\n",
+               stderr);
     return 2;
   }
+  if (wished.cost) return print_costs(), 0;
   if (wished.study) return print_study(wished.seed, wished.runs), 0;
   std::atomic<std::uint64_t> failed{0};
   std::atomic<std::uint64_t> first{UINT64_MAX};
