@@ -73,24 +73,11 @@ bool lookup_is_open(core& c, std::uint64_t id, time_point now) {
          });
 }
 
-namespace {
-
-bool lock_within(std::mutex& lock, milliseconds patience) {
-  timespec until{};
-  real->clock_gettime(CLOCK_REALTIME, &until);
-  const auto ns = until.tv_nsec + std::chrono::nanoseconds(patience).count();
-  until.tv_sec += ns / 1'000'000'000;
-  until.tv_nsec = ns % 1'000'000'000;
-  return pthread_mutex_timedlock(lock.native_handle(), &until) == 0;
-}
-
-}  // namespace
-
 patient_guard::patient_guard(core& c, milliseconds patience)
     : lock_(c.lock), held_(c.lock.try_lock()) {
   for (int queued = 0; !held_ && queued < longest_queue; ++queued) {
     const std::uint32_t seen = c.turns.load(std::memory_order_relaxed);
-    held_ = lock_within(lock_, patience);
+    held_ = lock_.try_lock_for(patience);
     if (!held_ && c.turns.load(std::memory_order_relaxed) == seen) return;
   }
   if (held_) c.turns.fetch_add(1, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "racer/engine_lock.h"
 #include "racer/pending.h"
 #include "racer/timing.h"
 #include "racer/worker.h"
@@ -46,7 +47,7 @@ struct core {
   race_timing timing;
   nat64 translator;
   bridge_table bridges;
-  std::mutex lock;
+  engine_lock lock;
   std::atomic<std::uint32_t> turns{0};  // how often it was taken
   system_files files;
   intent_table intents;
@@ -69,7 +70,7 @@ class core_guard {
   explicit core_guard(core& c) : lock_(c.lock) { c.turns.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  std::lock_guard<std::mutex> lock_;
+  std::lock_guard<engine_lock> lock_;
 };
 
 // The same for hooks of calls that a signal handler may make: the lock is given up for lost when one holder
@@ -89,7 +90,7 @@ class patient_guard {
  private:
   static constexpr int longest_queue = 10;
 
-  std::mutex& lock_;
+  engine_lock& lock_;
   bool held_;
 };
 

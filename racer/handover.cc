@@ -32,6 +32,12 @@ void register_again(const epoll_entry_list& entries) {
   }
 }
 
+void forget(epoll_entry_list& entries, int fd) {
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    if (entries[i].fd == fd) entries.erase(i);
+  }
+}
+
 // A registration follows the file, not the number: it has to be taken away while the number still shows
 // the old file. Left in place it would go on firing as long as anything holds that file, and could not be
 // removed any more. What is not registered any more (see open_files_batch) leaves the list. False: one of
@@ -107,6 +113,11 @@ bool hand_over(pending_race& r) {
   if (!unregister(entries)) return false;
   bool done = false;
   for (std::size_t i = 0; i < aliases.size(); ++i) {
+    // To find them has taken its time, and a thread that closes one of them waits for us so long only.
+    if (socket_cookie(aliases[i]) != r.cookie) {
+      forget(entries, aliases[i]);
+      continue;
+    }
     const bool replaced = real->dup3(r.winner_socket.get(), aliases[i], flags[i]) >= 0;
     if (aliases[i] == r.fd) done = replaced;
   }

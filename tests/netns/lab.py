@@ -17,6 +17,7 @@ import threading
 import time
 
 import faults
+import stuck
 import topology
 from topology import LabError, isolated_command
 
@@ -98,6 +99,7 @@ class Program:
     def __init__(self, command, environment, stdin, output_path):
         self.output_path = output_path
         self.trace = output_path.with_suffix(".trace")  # if it is traced
+        self.must_end = False  # if it is cut off, NAME.stuck tells what its threads were doing
         with open(output_path, "wb") as output:
             self.started_ms = now_ms()
             self._process = subprocess.Popen(
@@ -124,7 +126,10 @@ class Program:
         """Its end, or the cut-off after so many seconds from its start."""
         ended = self.ended_within(seconds)
         if not ended:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            if self.must_end:
+                self.output_path.with_suffix(".stuck").write_text(stuck.describe(self._process.pid), encoding="utf-8")
+            with contextlib.suppress(ProcessLookupError):  # it may end just now
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._waiter.join()
         output = self.output_path.read_text(encoding="utf-8", errors="replace")
         return Run(self._process.returncode if ended else None, output, self.started_ms, self._ended_ms)
@@ -248,9 +253,11 @@ class Lab:
         return Program(["ip", "netns", "exec", namespace, "env", *settings, *wrapper, *map(str, command)], outer, stdin,
                        self.folder / f"{name}.out")
 
-    def run(self, command, seconds=20, **options):
+    def run(self, command, seconds=20, must_end=False, **options):
         """Runs a program to its end or the cut-off."""
-        return self.start(command, **options).wait(seconds)
+        program = self.start(command, **options)
+        program.must_end = must_end
+        return program.wait(seconds)
 
     # -- events --
 

@@ -66,7 +66,7 @@ def storm(network, happy, style):
     names = [",".join([host.name, *host.addresses()]) for host in hosts]
     seconds = SECONDS if happy else BARE_SECONDS
     run = network.run(victim("storm", *STYLES[style], seconds, THREADS, SEED, 7, *names), happy=happy, trace=hardening.TRACE,
-                      seconds=seconds + 40)
+                      seconds=seconds + 40, must_end=True)
     over.set()
     changer.join()
     wrong = {key: hardening.said(run, key) for key in
@@ -81,4 +81,4 @@ def storm(network, happy, style):
 for name, happy in (("bare", False), ("happy", True)):
     for style in STYLES:
         suffix = "" if style == "blocking" else f"_{style}"
-        REGISTRY[f"storm_of_threads_{name}{suffix}"] = Case(storm, (), (happy, style), seconds=SECONDS + 60, load=HEAVY)
+        REGISTRY[f"storm_of_threads_{name}{suffix}"] = Case(storm, (), (happy, style), seconds=SECONDS + 100, load=HEAVY)

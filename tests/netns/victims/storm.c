@@ -34,6 +34,7 @@ static double stop_ms;
 static uint64_t first_seed;
 static atomic_long connects, connected, wrong_peer, wrong_token, no_token, taken_away, put_over,
     disturbed, forked, child_failed, lookups_failed;
+static atomic_int clients_ended;
 
 // Whether the fd is connected to one of the addresses that stand behind the name, as NAME,ADDRESS,ADDRESS... (a late
 // answer may have joined the race, so getaddrinfo()'s list is not enough to tell).
@@ -174,13 +175,17 @@ static void fork_once(const char* name) {
   if (waitpid(child, &status, 0) != child || status) child_failed++;
 }
 
-// Echoes on the loopback, in one thread, until the end.
+// Echoes on the loopback, in one thread, until all others have ended and nothing is left to be read.
 static void* serve(void* unused) {
   int set = epoll_create1(EPOLL_CLOEXEC);
   struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
   epoll_ctl(set, EPOLL_CTL_ADD, listener, &event);
-  while (now_ms() < stop_ms + 2 * CONNECT_LIMIT_MS) {
-    if (epoll_wait(set, &event, 1, 50) != 1) continue;
+  for (;;) {
+    const int last_round = clients_ended;
+    if (epoll_wait(set, &event, 1, 50) != 1) {
+      if (last_round) break;
+      continue;
+    }
     int fd = event.data.fd;
     if (fd == listener) {
       event.data.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -259,6 +264,7 @@ int main(int argc, char** argv) {
   if (mixed) pthread_create(&server, NULL, serve, NULL);
   for (int i = 0; i < thread_count; ++i) pthread_create(&threads[i], NULL, run, &slots[i]);
   for (int i = 0; i < thread_count; ++i) pthread_join(threads[i], NULL);
+  clients_ended = 1;
   if (mixed) pthread_join(server, NULL);
   if (mixed) close(listener);
   printf(
