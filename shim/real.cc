@@ -14,7 +14,7 @@ namespace {
 constinit happy_real table{};
 
 // A sanitizer's own functions stand in the program, before us: they have to see our calls.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(HAPPY_BELOW_SANITIZER)
 void* const where_unhooked = RTLD_DEFAULT;
 #else
 void* const where_unhooked = RTLD_NEXT;

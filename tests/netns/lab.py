@@ -17,6 +17,7 @@ import threading
 import time
 
 import faults
+import sanitizer
 import stuck
 import topology
 from topology import LabError, isolated_command
@@ -24,13 +25,7 @@ from topology import LabError, isolated_command
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PYTHON = "/usr/bin/python3"  # another one may come first in PATH
-LIBRARY = os.environ.get("HAPPY_LIB", str(ROOT / "build/libhappy.so"))
-# A sanitized library's runtime must be the first in every process. What the programs themselves leak, and how they share
-# descriptors between threads, is none of our business.
-_SANITIZERS = {
-    "asan-ubsan": ("libasan.so", {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}),
-    "tsan": ("libtsan.so", {"TSAN_OPTIONS": f"die_after_fork=0 suppressions={HERE / 'tsan.supp'}"}),
-}
+LIBRARY = sanitizer.LIBRARY
 TUNDELAY = ROOT / "build/tests/tundelay"
 READY_SECONDS = 10  # 0.1 s on an idle machine
 CASE = contextvars.ContextVar("case", default="")  # where several share a lab, each one's files begin with its name
@@ -39,15 +34,6 @@ CASE = contextvars.ContextVar("case", default="")  # where several share a lab, 
 def now_ms():
     """The clock of all events: CLOCK_MONOTONIC."""
     return time.monotonic() * 1000
-
-
-def preloaded():
-    """The environment that puts libhappy, and what it needs, into a program."""
-    runtime, options = _SANITIZERS.get(pathlib.Path(LIBRARY).parent.name, (None, {}))
-    if runtime is None:
-        return {"LD_PRELOAD": LIBRARY}
-    path = subprocess.run(["gcc", f"-print-file-name={runtime}"], capture_output=True, text=True, check=True).stdout
-    return {"LD_PRELOAD": f"{path.strip()}:{LIBRARY}", **options}
 
 
 def obstacle(programs=()):
@@ -244,7 +230,8 @@ class Lab:
             # Many programs start at once: an answer that is late for that is not to count as one.
             inner["HAPPY_RESOLUTION_DELAY_MS"] = "1000"
         if happy and not by_happy_run:
-            inner.update(preloaded())
+            inner.update(sanitizer.preload(LIBRARY))
+        inner.update(sanitizer.options(self.folder / name))
         # Innermost: set further out, the library would be loaded into `ip` too.
         settings = [f"{key}={value}" for key, value in {**inner, **(environment or {})}.items()]
         wrapper = [str(ROOT / "scripts/happy-run")] if by_happy_run else []

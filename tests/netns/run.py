@@ -27,6 +27,7 @@ import cases
 import hardening
 import lab
 import pivot
+import sanitizer
 
 LOGS = lab.ROOT / "build/tests/netns-logs"
 RESULT_MARK = "result: "
@@ -57,10 +58,16 @@ class Batch:
 
     names: list
     load: str
+    control: bool = False  # see sanitizer.py
 
     def seconds(self):
         """The hard limit."""
-        return max(cases.REGISTRY[name].seconds for name in self.names) * -(-len(self.names) // AT_A_TIME)
+        longest = max(cases.REGISTRY[name].seconds for name in self.names)
+        return longest * -(-len(self.names) // AT_A_TIME) * sanitizer.TIME_FACTOR
+
+    def folder(self):
+        """Where its files go."""
+        return LOGS / f"{'control-' if self.control else ''}{self.names[0]}"
 
 
 def batches(names):
@@ -94,17 +101,20 @@ def run_function(case, network, name, shared):
         text = f"{traceback.format_exc()}\n{failure}"
     except Exception as error:  # pylint: disable=broad-exception-caught
         text = f"{traceback.format_exc()}\n{type(error).__name__}: {error}"
-    cases.emit(RESULT_MARK, [name, time.monotonic() - started, text])
+    reported = sanitizer.reports(network.folder, name if shared else "")
+    if reported:
+        text = f"{text}\nthe sanitizer has reported: {' '.join(reported)}"
+    cases.emit(RESULT_MARK, [name, time.monotonic() - started, text, bool(reported)])
 
 
-def run_inside(names):
+def run_inside(folder, names):
     """Sets the lab up and runs the cases in it, this process being the first of its namespaces."""
     registered = [cases.REGISTRY[name] for name in names]
     try:
-        network = registered[0].make_lab(LOGS / names[0])
+        network = registered[0].make_lab(folder)
     except Exception as error:  # pylint: disable=broad-exception-caught
         for name in names:
-            cases.emit(RESULT_MARK, [name, 0, f"{traceback.format_exc()}\n{type(error).__name__}: {error}"])
+            cases.emit(RESULT_MARK, [name, 0, f"{traceback.format_exc()}\n{type(error).__name__}: {error}", False])
         return
     with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
         for name, case in zip(names, registered):
@@ -138,15 +148,36 @@ class Slots:
             turn.set_result(None)
 
 
-def note_result(batch, name, seconds, text):
+@dataclasses.dataclass
+class Result:
+    """How a case went."""
+
+    passed: bool
+    seconds: float
+    reported: bool = False  # the sanitizer has something to say
+    told_nothing: bool = False  # it fails below the sanitizer's runtime anyhow
+
+
+def note_result(batch, name, seconds, text, reported=False):
     """Prints a case's line and keeps what it said if it failed."""
-    folder = LOGS / batch.names[0]
-    took = f"{seconds:5.2f} s"
+    result, took = Result(not text, seconds, reported), f"{seconds:5.2f} s"
+    if text:
+        (batch.folder() / f"result-{name}").write_text(text + "\n")
+    if batch.control:
+        return result
     if not text:
         print(f"ok    {took}  {name}", flush=True)
-        return
-    (folder / f"result-{name}").write_text(text + "\n")
-    print(f"FAIL  {took}  {name}: {text.splitlines()[-1]}\n               see {folder.relative_to(lab.ROOT)}", flush=True)
+    else:
+        # Not the last word where a control is to follow.
+        verdict = "fail " if is_in_doubt(result) else "FAIL "
+        print(f"{verdict} {took}  {name}: {text.splitlines()[-1]}\n"
+              f"               see {batch.folder().relative_to(lab.ROOT)}", flush=True)
+    return result
+
+
+def is_in_doubt(result):
+    """Whether a failure may be that of the sanitizer's runtime."""
+    return sanitizer.USED and not result.passed and not result.reported
 
 
 async def read_results(process, batch, results):
@@ -155,11 +186,11 @@ async def read_results(process, batch, results):
     async for data in process.stdout:
         line = data.decode(errors="replace").rstrip("\n")
         if line.startswith(RESULT_MARK):
-            name, seconds, text = json.loads(line.removeprefix(RESULT_MARK))
-            results[name] = (not text, seconds)
-            note_result(batch, name, seconds, text)
+            name, *result = json.loads(line.removeprefix(RESULT_MARK))
+            results[name] = note_result(batch, name, *result)
         elif line.startswith(hardening.TABLE_MARK):
-            COMPARED.append(json.loads(line.removeprefix(hardening.TABLE_MARK)))
+            if not batch.control:
+                COMPARED.append(json.loads(line.removeprefix(hardening.TABLE_MARK)))
         elif line.startswith(pivot.MARK):
             pivot.collect([line])
         else:
@@ -168,16 +199,17 @@ async def read_results(process, batch, results):
 
 
 async def run_batch(batch):
-    """Runs cases in fresh namespaces and prints their lines; {name: (passed, seconds)}."""
-    folder = LOGS / batch.names[0]
+    """Runs cases in fresh namespaces and prints their lines; {name: Result}."""
+    folder = batch.folder()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    command = lab.isolated_command([lab.PYTHON, str(pathlib.Path(__file__).resolve()), "--inside", *batch.names],
-                                   cases.REGISTRY[batch.names[0]].userns)
+    command = lab.isolated_command(
+        [lab.PYTHON, str(pathlib.Path(__file__).resolve()), "--inside", str(folder), *batch.names],
+        cases.REGISTRY[batch.names[0]].userns)
     started, results = time.monotonic(), {}
     process = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        limit=1 << 24)
+        limit=1 << 24, env={**os.environ, **({sanitizer.CONTROL_VARIABLE: "1"} if batch.control else {})})
     try:
         said = await asyncio.wait_for(read_results(process, batch, results), batch.seconds())
         await process.wait()
@@ -188,11 +220,18 @@ async def run_batch(batch):
         said = f"still running after {batch.seconds()} s"
     for name in batch.names:
         if name not in results:
-            results[name] = (False, time.monotonic() - started)
-            note_result(batch, name, time.monotonic() - started, said)
-    if all(passed for passed, _ in results.values()):
+            results[name] = note_result(batch, name, time.monotonic() - started, said)
+    if all(result.passed for result in results.values()):
         shutil.rmtree(folder)
     return results
+
+
+async def run_control(name, result):
+    """Decides about a failure that may be the sanitizer's own."""
+    of_control = await run_batch(Batch([name], cases.REGISTRY[name].load, control=True))
+    result.told_nothing = not of_control[name].passed
+    print(f"{'n/a   ' if result.told_nothing else 'FAIL  '}         {name}: "
+          f"{'fails' if result.told_nothing else 'passes'} with the sanitizer's runtime alone", flush=True)
 
 
 def cut(text, width):
@@ -211,8 +250,8 @@ def print_table():
 
 def print_slowest(results):
     """Where the time goes."""
-    slowest = sorted(results.items(), key=lambda result: -result[1][1])[:SLOWEST]
-    print("slowest: " + ", ".join(f"{name} {seconds:.1f} s" for name, (_, seconds) in slowest))
+    slowest = sorted(results.items(), key=lambda item: -item[1].seconds)[:SLOWEST]
+    print("slowest: " + ", ".join(f"{name} {result.seconds:.1f} s" for name, result in slowest))
 
 
 async def run_cases(names, jobs):
@@ -223,7 +262,11 @@ async def run_cases(names, jobs):
     async def in_slots(batch):
         await slots.take(wanted[batch.load])
         try:
-            return await run_batch(batch)
+            of_batch = await run_batch(batch)
+            for name, result in of_batch.items():
+                if is_in_doubt(result):
+                    await run_control(name, result)
+            return of_batch
         finally:
             slots.give_back(wanted[batch.load])
 
@@ -233,10 +276,14 @@ async def run_cases(names, jobs):
     print_table()
     pivot.show()
     print_slowest(results)
-    passed = sum(passed for passed, _ in results.values())
+    passed = sum(result.passed for result in results.values())
+    told_nothing = sum(result.told_nothing for result in results.values())
     print(f"{len(results)} cases in {time.monotonic() - started:.0f} s")
-    print(f"{passed} passed, {len(results) - passed} failed")
-    return passed == len(results)
+    if told_nothing:
+        print(f"{told_nothing} could tell nothing of libhappy, as they fail with the sanitizer's runtime alone")
+    failed = len(results) - passed - told_nothing
+    print(f"{passed} passed, {failed} failed")
+    return failed == 0
 
 
 def main():
@@ -245,7 +292,7 @@ def main():
     parser.add_argument("patterns", metavar="PATTERN", nargs="*", help="run the cases whose name contains this")
     parser.add_argument("--list", action="store_true", help="only name the cases")
     parser.add_argument("--jobs", type=int, default=3, help="cases at a time (3); twice as many labs of light ones")
-    parser.add_argument("--inside", metavar="CASE", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--inside", metavar="WORD", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--storm-seconds", metavar="N", help="how long the storm of threads lasts (20)")
     parser.add_argument("--seed", metavar="N", help="the seed of what is random")
     arguments = parser.parse_args()
@@ -254,7 +301,7 @@ def main():
             os.environ[f"HAPPY_TEST_{name}"] = value
     load_cases()
     if arguments.inside:
-        run_inside(arguments.inside)
+        run_inside(arguments.inside[0], arguments.inside[1:])
         sys.stdout.flush()
         os._exit(0)  # the first process of the namespaces: all others end with it
     names = selected(arguments.patterns)

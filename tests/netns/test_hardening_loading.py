@@ -9,6 +9,7 @@ import subprocess
 
 import hardening
 import lab
+import sanitizer
 from cases import REGISTRY, Case, case, check, check_equal, victim
 
 ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address takes 3 s
@@ -50,7 +51,7 @@ def command(*arguments):
 
 def preload(*libraries):
     """The environment of both runs; libhappy is added in one of them."""
-    return {"LD_PRELOAD": ":".join(map(str, libraries))}
+    return sanitizer.preload(*libraries)
 
 
 # -- trust --
@@ -235,7 +236,7 @@ def preload_everywhere(library):
     for name in ("resolv.conf", "nsswitch.conf", "hosts"):  # bind-mounted files are not part of the lower layer
         if os.path.exists(f"/run/lab/{name}"):
             shutil.copy(f"/run/lab/{name}", f"/etc/{name}")
-    pathlib.Path("/etc/ld.so.preload").write_text(f"{library}\n", encoding="ascii")
+    pathlib.Path("/etc/ld.so.preload").write_text("\n".join(map(str, [*sanitizer.runtime(), library, ""])), encoding="ascii")
 
 
 def privileged_copy(how):
@@ -347,7 +348,8 @@ def library_loaded_late(network, how):
     """dlopen() of libhappy.so itself changes nothing."""
     hosts = [network.host(label) for label in ("bare", "happy")]
     libc = "/lib/x86_64-linux-gnu/libc.so.6"
-    bare, happy = (network.start(command(how, library)(host)) for host, library in zip(hosts, (libc, lab.LIBRARY)))
+    bare, happy = (network.start(command(how, library)(host), environment=sanitizer.preload())
+                   for host, library in zip(hosts, (libc, lab.LIBRARY)))
     hardening.judge(f"libhappy.so loaded by the program, {how}", hosts, bare.wait(20), happy.wait(20))
 
 

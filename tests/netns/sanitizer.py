@@ -1,0 +1,56 @@
+"""Cases with a sanitized library (make SAN=address,undefined netns, make SAN=thread netns).
+
+A sanitizer changes the programs too: some hang or fail below its runtime, all start later, and malloc() is another one.
+So a case that fails is run again with the control: the same runtime, and above it the same library without a sanitizer.
+If that fails as well the case cannot tell anything and is not counted; what the first run failed of is libhappy's
+otherwise. A report of the sanitizer counts always.
+
+Kinds of which that is known:
+  programs that hang or end early below the runtime (curl, lftp, aria2c, msmtp, psql; php wants RTLD_DEEPBIND)
+  victims with a malloc() or a limit of memory of their own, and other allocators
+  starts of programs within a time that a sanitized start takes alone
+"""
+
+import os
+import pathlib
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+_GIVEN = os.environ.get("HAPPY_LIB", str(ROOT / "build/libhappy.so"))
+CONTROL_VARIABLE = "HAPPY_TEST_CONTROL"
+_CONTROL = os.environ.get(CONTROL_VARIABLE) == "1"
+# The runtime of each build folder, and its options. What the programs themselves leak, and how they share descriptors
+# between threads, is none of our business.
+_RUNTIMES = {
+    "asan-ubsan": ("libasan.so", {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}),
+    "tsan": ("libtsan.so", {"TSAN_OPTIONS": f"die_after_fork=0 suppressions={HERE / 'tsan.supp'}"}),
+}
+_RUNTIME = _RUNTIMES.get(pathlib.Path(_GIVEN).parent.name)
+USED = _RUNTIME is not None
+LIBRARY = str(ROOT / "build/control/libhappy.so") if USED and _CONTROL else _GIVEN
+TIME_FACTOR = 3 if USED else 1  # of the hard limits
+REPORT = ".report"
+
+
+def runtime():
+    """The runtime, which must be the first in every process, as a list of paths; empty without a sanitizer."""
+    if not USED:
+        return []
+    asked = subprocess.run(["gcc", f"-print-file-name={_RUNTIME[0]}"], capture_output=True, text=True, check=True)
+    return [asked.stdout.strip()]
+
+
+def preload(*libraries):
+    """LD_PRELOAD with these libraries."""
+    return {"LD_PRELOAD": ":".join(map(str, [*runtime(), *libraries]))}
+
+
+def options(log):
+    """What the runtime is told; its reports go to files whose names begin with `log`."""
+    return {name: f"{value} log_path={log}{REPORT}".replace(" ", ":") for name, value in (_RUNTIME[1] if USED else {}).items()}
+
+
+def reports(folder, case):
+    """The reports of the programs of a case, by file name. `case` is empty where it has the folder to itself."""
+    return sorted(path.name for path in pathlib.Path(folder).glob(f"{case}*{REPORT}.*"))
