@@ -16,9 +16,7 @@ BARE_SECONDS = min(SECONDS, 5)  # tells only whether the victim itself is right
 SEED = int(os.environ.get("HAPPY_TEST_SEED", "20261129"))
 THREADS, NAMES = 64, 8
 CHANGE_SECONDS = 0.15
-# How connects wait: options of the victim. Mixed, about one connection in 2,000 loses its token with libhappy, and it is
-# not known yet why: HAPPY_TEST_MIXED_STORM=1 runs it.
-STYLES = {"blocking": (), **({"mixed": ("-m",)} if os.environ.get("HAPPY_TEST_MIXED_STORM") == "1" else {})}
+STYLES = {"blocking": (), "mixed": ("-m",)}  # how connects wait: options of the victim
 
 RULES = """
 table inet storm {
