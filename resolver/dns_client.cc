@@ -177,7 +177,7 @@ class dns_query::state {
         case nameserver_turns::action::kind::forget: open_.clear(); break;
         case nameserver_turns::action::kind::ask: ask(next.which, now); break;
         case nameserver_turns::action::kind::over:
-          answer_.kind = turns_.was_silent() ? answer_kind::timed_out : answer_kind::server_failure;
+          answer_.kind = kind_of_failure();
           answered_ = true;
           return;
       }
@@ -250,6 +250,7 @@ class dns_query::state {
         case exchange::outcome::answered: take(e, now); break;
         case exchange::outcome::out_of_memory: give_up(); break;
         case exchange::outcome::failed:
+          any_sent_ = any_sent_ || e.sockets().packets_sent() > 0;
           turns_.failed();
           answer_.refused = merge(answer_.refused, e.what().refused);
           open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -270,6 +271,12 @@ class dns_query::state {
     if (asked_ == 1) e.keep_channel();
   }
 
+  // Where nothing could be sent (no descriptor left) libc may still have its way: it is asked.
+  answer_kind kind_of_failure() const {
+    if (turns_.was_silent()) return answer_kind::timed_out;
+    return any_sent_ ? answer_kind::server_failure : answer_kind::not_sent;
+  }
+
   // No memory: the nameservers are not to blame, and asking again would not help.
   void give_up() {
     answer_.kind = answer_kind::not_sent;
@@ -285,6 +292,7 @@ class dns_query::state {
   time_point wait_until_ = never;
   int asked_ = 0;
   bool hidden_ = false;
+  bool any_sent_ = false;
   bool answered_ = false;
   bool taken_ = false;
   answer answer_;

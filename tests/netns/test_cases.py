@@ -95,6 +95,27 @@ def case_06_psql(network):
     check_between(run.seconds(), 0, 1, "seconds")
 
 
+@case("v6-drop")
+def case_06_psycopg_async(network):
+    """Drivers of Python that wait for libpq by themselves: in asyncio (psycopg 3), and by select() (psycopg2)."""
+    scripts = {
+        "psycopg": "import asyncio, psycopg, sys\n"
+                   "async def main(): await psycopg.AsyncConnection.connect(sys.argv[1])\n"
+                   "try: asyncio.run(main())\n"
+                   "except psycopg.OperationalError: sys.exit(2)\n",
+        "psycopg2": "import psycopg2, select, sys\n"
+                    "try:\n"
+                    "    c = psycopg2.connect(sys.argv[1], async_=True)\n"
+                    "    while (state := c.poll()) != psycopg2.extensions.POLL_OK:\n"
+                    "        reading = [c] if state == psycopg2.extensions.POLL_READ else []\n"
+                    "        select.select(reading, [] if reading else [c], [], 5)\n"
+                    "except psycopg2.OperationalError: sys.exit(2)\n"}
+    for script in scripts.values():
+        _, run = connected(network, lambda host: ["/usr/bin/python3", "-c", script, f"host={host.name} port=25 dbname=x"], 1.5,
+                           status=2)
+        check("Traceback" not in run.output, run.output)
+
+
 @case("v4-drop")
 def case_07_redis_dead_v4(network):
     """redis-cli asks for IPv4 first, and has no time-out: no slower than bare."""
@@ -117,6 +138,22 @@ def case_08_urllib(network):
     script = "import urllib.request as u, sys; print(u.urlopen(f'http://{sys.argv[1]}/').read())"
     _, run = connected(network, lambda host: ["/usr/bin/python3", "-c", script, host.name], 0.8)
     check_equal(run.output, "b'hello\\n'\n", "body")
+
+
+@case("v6-drop")
+def case_08_pip(network):
+    """pip asks an index that has nothing for it: over IPv4, and soon."""
+    def command(host):
+        return ["/usr/bin/python3", "-m", "pip", "--isolated", "--disable-pip-version-check", "--no-cache-dir", "--retries", "0",
+                "download", "--index-url", f"http://{host.name}/simple", "--trusted-host", host.name, "x"]
+
+    host = network.host("pip")
+    run = network.run(command(host), happy=True, seconds=15)
+    check_equal(run.status, 1, f"status (output {run.output!r})")
+    accepts = network.accepts(host)
+    check(accepts and set(families(accepts)) == {"4"}, f"connections: {accepts}")
+    syns = network.syns(host)
+    check_between((accepts[0]["time_ms"] - syns[0]["time_ms"]) / 1000, 0.2, 0.6, "seconds from the first SYN to accept()")
 
 
 @case("v6-drop")

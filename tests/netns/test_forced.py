@@ -30,3 +30,10 @@ def forced_fail_epoll(network):
     lines = [[line for line in run.output.splitlines() if not line.startswith("took_ms")] for run in (bare, happy)]
     check_equal((happy.status, lines[1]), (bare.status, lines[0]), "status and what was seen")
     check(happy.seconds() > 2, f"it was handed over all the same ({happy.seconds():.1f} s)")
+
+
+@case()
+def forced_fail_socket(network):
+    """No socket for a query of libhappy's own: libc resolves the name."""
+    hardening.compare(network, "no socket for queries", lambda host: victim("walk", host.name, 7),
+                      environment={"HAPPY_FORCE": "fail:socket"})

@@ -196,7 +196,8 @@ static void* serve(void* unused) {
     ssize_t size = recv(fd, data, sizeof data, 0);
     if (size > 0) send(fd, data, (size_t)size, MSG_NOSIGNAL);
     if (size > 0 || (size < 0 && errno == EAGAIN)) continue;
-    epoll_ctl(set, EPOLL_CTL_DEL, fd, NULL);  // a forked child may hold the file, and its events go on
+    epoll_ctl(set, EPOLL_CTL_DEL, fd,
+              NULL);  // a forked child may hold the file, and its events go on
     close(fd);
   }
   close(set);
