@@ -58,14 +58,14 @@ bool note_failures(core& c, const pending_race& r, std::uint64_t name, const add
 }  // namespace
 
 void note_hidden_win(core& c, const pending_race& r, time_point now) {
-  if (!history_is_kept() || r.swap || r.veiled != 0) return;
+  if (!history_is_kept() || r.swap) return;
   const std::uint64_t name = name_of(c, r);
   const address winner = unmapped(r.winner.address);
   if (note_failures(c, r, name, winner, now)) note(c, {winner, name, true, true, now});
 }
 
 void note_own_success(core& c, const pending_race& r, const endpoint& where, time_point now) {
-  if (!history_is_kept() || r.swap || r.veiled != 0) return;
+  if (!history_is_kept() || r.swap) return;
   const std::uint64_t name = name_of(c, r);
   const address winner = unmapped(where.address);
   // A program that races by itself: the socket of the address that it named first is still silent.

@@ -111,6 +111,7 @@ bool recall_path(memory& m, const happy_netlink& kernel, candidate& c, time_poin
   if (age < 0 || path.age_ms > age) return false;
   c.rtt = std::chrono::microseconds(path.rtt_us);
   c.rtt_variance = std::chrono::microseconds(path.rtt_variance_us);
+  c.rtt_age = milliseconds(path.age_ms);
   return true;
 }
 
