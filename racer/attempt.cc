@@ -1,5 +1,6 @@
 #include "racer/attempt.h"
 
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -71,6 +72,22 @@ bool has_ended(const guarded_socket& socket) {
 bool is_connecting(int fd) {
   tcp_info info{};
   return read_info(fd, info) && is_handshake(info.tcpi_state);
+}
+
+bool has_connected(int fd) {
+  tcp_info info{};
+  return read_info(fd, info) && !is_handshake(info.tcpi_state) && info.tcpi_state != TCP_CLOSE;
+}
+
+bool drop_what_arrives(int fd) {
+  sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+  const sock_fprog program{.len = 1, .filter = nothing};
+  return real->setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
+}
+
+void take_what_arrives(int fd) {
+  const int unused = 0;
+  real->setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof unused);
 }
 
 attempt_report examine_attempt(const guarded_socket& socket) {

@@ -64,6 +64,14 @@ constexpr bool is_handshake(std::uint8_t state) {
 // reading SO_ERROR would.
 bool is_connecting(int fd);
 
+// Whether it has succeeded, whatever became of the connection since.
+bool has_connected(int fd);
+
+// From here on nothing that comes from the network reaches the socket: its handshake cannot end, neither well
+// nor by a reset. False: the filter cannot be had.
+bool drop_what_arrives(int fd);
+void take_what_arrives(int fd);
+
 // What the kernel says of an endpoint that cannot be reached, as against what it says of a wrong call, or
 // after the program's own shutdown() (ECONNRESET: a refused handshake is ECONNREFUSED).
 bool is_endpoint_failure(int error);

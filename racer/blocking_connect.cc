@@ -57,8 +57,11 @@ int named_error(const pending_race& r) {
 // Another endpoint has won.
 happy_step take(core& c, pending_race& r, happy_connect& call) {
   const int error = named_error(r);
-  if (!r.handed_over && !hand_over(r))
-    return leave(c, r, call, error, "the program replaced the fd");
+  if (!r.handed_over && !hand_over(r)) {
+    if (r.published || !has_connected(r.original.fd))
+      return leave(c, r, call, error, "the program replaced the fd");
+    trace_race_endpoint("winner", r, r.named);
+  }
   finish_lookup(c, r.lookup);
   return settle(c, r, call, 0, 0);
 }

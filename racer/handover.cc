@@ -84,6 +84,34 @@ void move_signals(const pending_race& r) {
   send_connected_signal(r.fd, number);
 }
 
+// One that was shut down, its caller having been told, connects no more.
+bool is_still_open(const pending_race& r) { return !r.published && r.original_dup.is_ours(); }
+
+// A veiled original has its filter already.
+bool may_still_connect(const pending_race& r) {
+  return is_still_open(r) && r.veiled != r.cookie && is_connecting(r.original.fd);
+}
+
+// While one lives, an original that is still connecting cannot connect: the answer to its SYN is dropped.
+// Answered in vain, the other end repeats its part of the handshake, should the original go on.
+class standstill {
+ public:
+  explicit standstill(const pending_race& r)
+      : fd_(r.original.fd), holds_(may_still_connect(r) && drop_what_arrives(fd_)) {}
+  ~standstill() {
+    if (holds_) take_what_arrives(fd_);
+  }
+  standstill(const standstill&) = delete;
+  standstill& operator=(const standstill&) = delete;
+
+  // The original is not the program's any more.
+  void for_good() { holds_ = false; }
+
+ private:
+  int fd_;
+  bool holds_;
+};
+
 bool find_everyone(const pending_race& r, fd_list& aliases, epoll_entry_list& entries) {
   return !is_shared_with_relatives(r.fd, r.thread) &&
          find_aliases(r.fd, r.original_dup.get(), aliases) &&
@@ -110,7 +138,12 @@ bool hand_over(pending_race& r) {
     flags.push_back(close_on_exec);
   }
   keep_translation(the_core(), r);
+  standstill original(r);
   if (!unregister(entries)) return false;
+  if (is_still_open(r) && has_connected(r.original.fd)) {
+    register_again(entries);
+    return false;
+  }
   bool done = false;
   for (std::size_t i = 0; i < aliases.size(); ++i) {
     // To find them has taken its time, and a thread that closes one of them waits for us so long only.
@@ -122,6 +155,7 @@ bool hand_over(pending_race& r) {
     if (aliases[i] == r.fd) done = replaced;
   }
   register_again(entries);
+  if (done) original.for_good();
   if (done) move_signals(r);
   return done;
 }

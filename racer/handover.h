@@ -13,8 +13,12 @@ bool can_hand_over(const pending_race& r);
 // FD_CLOEXEC, and into every epoll set that watches one of them, with the program's events and data. The
 // original is left to `r.original_dup`.
 //
-// Returns:  false if the program has closed or replaced its descriptor, or a step failed before the
-//           descriptor was replaced; nothing is changed then.
+// An original that is still connecting does not connect any more from the first step on: a program that woke
+// for it would talk on it, and what it said would be lost with it.
+//
+// Returns:  false if the program has closed or replaced its descriptor, if the original has connected
+//           meanwhile (has_connected()), or a step failed before the descriptor was replaced; nothing is
+//           changed then.
 // Context:  any thread, with the engine's lock: the hooks of close(), dup2() and epoll_ctl() wait for it
 //           while races of non-blocking sockets are pending. Does not block.
 bool hand_over(pending_race& r);

@@ -103,11 +103,13 @@ bool make_alike(const pending_race& r, family original) {
 
 // The winner's socket is put in its place; poll() and select() of the program wake by the shutdown of the
 // original, look the number up again, and see the new socket.
-void deliver(core& c, pending_race& r) {
+void deliver(core& c, pending_race& r, time_point now) {
   const program_socket target = target_for(r, r.winner.address.family);
   if (!lean_on(r, target)) return abandon(c, r, "the fd cannot be replaced");
-  if (!make_alike(r, target.where.address.family) || !hand_over(r))
+  if (!make_alike(r, target.where.address.family) || !hand_over(r)) {
+    if (has_connected(r.original.fd)) return succeed(c, r, target.where, now);
     return abandon(c, r, "the fd cannot be replaced");
+  }
   real->shutdown(r.original.fd, SHUT_RDWR);
   r.veiled = 0;
   finish_lookup(c, r.lookup);
@@ -319,7 +321,7 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
   const time_point next = r.won || r.lost ? never : advance(c, r, now);
   if (!r.used) return never;
   if (r.won || has_failure_to_show(r)) {
-    deliver(c, r);
+    deliver(c, r, now);
     return never;
   }
   if (r.lost) {

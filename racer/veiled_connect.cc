@@ -1,6 +1,5 @@
 #include "racer/veiled_connect.h"
 
-#include <linux/filter.h>
 #include <net/if.h>
 #include <netinet/in.h>
 
@@ -14,17 +13,6 @@
 
 namespace happy {
 namespace {
-
-bool drop_what_arrives(int fd) {
-  sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
-  const sock_fprog program{.len = 1, .filter = nothing};
-  return real->setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
-}
-
-void take_what_arrives(int fd) {
-  const int unused = 0;
-  real->setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof unused);
-}
 
 // A packet to the loopback would leave by another interface.
 bool is_tied_to_interface(int fd, family f) {
