@@ -15,7 +15,7 @@ enum class decline_reason : std::uint8_t {
   nsswitch_odd,     // a hosts line that cannot be judged
   resolver_option,  // resolv.conf or RES_OPTIONS asks for what our queries do not do
   nameserver_odd,   // a nameserver address with a scope
-  gai_conf,         // the system has an address order of its own
+  gai_conf,         // the address order is one that may change or cannot be read
   file_unreadable,  // a file is there but cannot be read, or is longer than we read
 };
 

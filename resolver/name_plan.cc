@@ -82,7 +82,7 @@ std::optional<decline_reason> judge_search(const name_plan& plan, bool absolute,
 }
 
 std::optional<decline_reason> judge_files(std::string_view name, const system_snapshot& files) {
-  if (files.gai_conf_active) return decline_reason::gai_conf;
+  if (files.gai_conf_reloads) return decline_reason::gai_conf;
   if (files.hosts_unreadable) return decline_reason::file_unreadable;
   if (is_local(name, files.host_name)) return decline_reason::local_name;
   if (files.hosts != nullptr && hosts_mention(*files.hosts, name))
@@ -112,11 +112,11 @@ bool hosts_mention(std::string_view hosts, std::string_view name) {
   return false;
 }
 
-bool gai_conf_is_active(std::string_view text) {
+bool gai_conf_has_reload(std::string_view text) {
   while (!text.empty()) {
     std::string_view line = take_line(text);
     line = line.substr(0, line.find('#'));
-    if (!take_word(line, is_space).empty()) return true;
+    if (take_word(line, is_space) == "reload") return true;
   }
   return false;
 }

@@ -24,9 +24,9 @@ struct system_snapshot {
   std::shared_ptr<const std::string> hosts;  // text of /etc/hosts; null: none
   std::string host_name;                     // gethostname()
   bool hosts_unreadable = false;
-  bool gai_conf_active = false;  // or unreadable
-  bool host_aliases = false;     // HOSTALIASES is set
-  std::uint64_t generation = 0;  // differs when any of this does: what was remembered is outdated
+  bool gai_conf_reloads = false;  // or is unreadable: which order holds is hard to know
+  bool host_aliases = false;      // HOSTALIASES is set
+  std::uint64_t generation = 0;   // differs when any of this does: what was remembered is outdated
 };
 
 // How to ask for a name.
@@ -45,7 +45,7 @@ std::variant<name_plan, decline_reason> plan_name(std::string_view node,
 // pass over (a broken address) count too: the real function judges then.
 bool hosts_mention(std::string_view hosts, std::string_view name);
 
-// A line of gai.conf that is neither blank nor a comment.
-bool gai_conf_is_active(std::string_view text);
+// A line of gai.conf says "reload": libc looks at the file again, and we do not.
+bool gai_conf_has_reload(std::string_view text);
 
 }  // namespace happy

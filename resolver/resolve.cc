@@ -33,7 +33,8 @@ wish read_hints(const addrinfo* hints) {
 
 // Flags whose effect on the answer is glibc's business.
 bool flags_are_plain(const wish& w, const resolve_options& options) {
-  if ((w.flags & (AI_ALL | AI_CANONIDN)) != 0) return false;
+  constexpr int idn_out = AI_CANONNAME | AI_CANONIDN;  // libidn2 would have its say
+  if ((w.flags & idn_out) == idn_out) return false;
   if ((w.flags & AI_ADDRCONFIG) != 0 && w.af != AF_UNSPEC) {
     const configured_families configured = families_configured();
     const bool ipv4 = configured.ipv4 || !options.nat64.empty();

@@ -62,7 +62,7 @@ std::shared_ptr<const system_snapshot> system_files::make_snapshot() const {
   }
   made->hosts = hosts_.text();
   made->hosts_unreadable = !hosts_.readable();
-  made->gai_conf_active = !gai_conf_.readable() || gai_conf_is_active(*gai_conf_.text());
+  made->gai_conf_reloads = !gai_conf_.readable() || gai_conf_has_reload(*gai_conf_.text());
   made->host_name = surroundings_.resolver.host_name;
   made->host_aliases = surroundings_.host_aliases;
   made->generation = generation_;

@@ -66,7 +66,7 @@ FUZZ_TARGET(system_files) {
     files.services = std::move(*services);
   }
   files.hosts = std::make_shared<const std::string>(hosts);
-  files.gai_conf_active = gai_conf_is_active(rest);
+  files.gai_conf_reloads = gai_conf_has_reload(rest);
   const auto planned = plan_name(name, files);
   if (const auto* plan = std::get_if<name_plan>(&planned)) {
     fuzz::expect(!hosts_mention(hosts, name), "a name in hosts is not asked of the DNS");

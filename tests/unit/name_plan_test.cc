@@ -185,7 +185,7 @@ TEST_CASE("name_plan: names that glibc may refuse are left to it", "[name_plan]"
 TEST_CASE("name_plan: a file that cannot be judged declines every name", "[name_plan]") {
   system_snapshot files = files_with("files dns");
   SECTION("gai.conf") {
-    files.gai_conf_active = true;
+    files.gai_conf_reloads = true;
     CHECK(judged("www.example.com", files) == "gai.conf");
   }
   SECTION("hosts") {
@@ -215,12 +215,11 @@ TEST_CASE("name_plan: hosts lines are searched as glibc does, or more widely", "
   CHECK(hosts_mention(std::string(1 << 20, '\n') + "192.0.2.1 a", "a"));
 }
 
-TEST_CASE("name_plan: gai.conf is active with any line that is not a comment", "[name_plan]") {
-  CHECK_FALSE(gai_conf_is_active(""));
-  CHECK_FALSE(gai_conf_is_active("# precedence ::1/128 50\n\n   \n#\n"));
-  CHECK_FALSE(gai_conf_is_active("  # comment"));
-  CHECK(gai_conf_is_active("precedence ::ffff:0:0/96 100\n"));
-  CHECK(gai_conf_is_active("#\n\treload yes"));
+TEST_CASE("name_plan: gai.conf may say that it is to be read again", "[name_plan]") {
+  CHECK_FALSE(gai_conf_has_reload(""));
+  CHECK_FALSE(gai_conf_has_reload("# reload yes\n\n   \n#\n"));
+  CHECK_FALSE(gai_conf_has_reload("precedence ::ffff:0:0/96 100\n"));
+  CHECK(gai_conf_has_reload("#\n\treload yes"));
 }
 
 }  // namespace happy

@@ -68,7 +68,7 @@ TEST_CASE("system_files: missing files are glibc's defaults", "[system_files]") 
   const auto snapshot = files.current();
   CHECK(first_nameserver(*snapshot) == ip("127.0.0.1"));
   CHECK(std::get<std::vector<name_service>>(snapshot->services).size() == 2);
-  CHECK_FALSE(snapshot->gai_conf_active);
+  CHECK_FALSE(snapshot->gai_conf_reloads);
   CHECK_FALSE(snapshot->hosts_unreadable);
   CHECK(snapshot->hosts->empty());
 }
@@ -218,14 +218,14 @@ TEST_CASE("system_files: a read that is interrupted or short goes on", "[system_
   CHECK(first_nameserver(*files.current()) == ip("192.0.2.1"));
 }
 
-TEST_CASE("system_files: an active gai.conf is seen", "[system_files]") {
+TEST_CASE("system_files: a gai.conf that is to be read again is seen", "[system_files]") {
   with_functions functions;
   const scratch_root root;
   root.write("gai.conf", "# nothing\n");
   system_files files(root.path());
-  CHECK_FALSE(files.current()->gai_conf_active);
-  root.write("gai.conf", "precedence ::ffff:0:0/96 100\n");
-  CHECK(files.current()->gai_conf_active);
+  CHECK_FALSE(files.current()->gai_conf_reloads);
+  root.write("gai.conf", "reload yes\n");
+  CHECK(files.current()->gai_conf_reloads);
 }
 
 }  // namespace happy
