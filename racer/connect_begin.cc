@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "racer/blocking_connect.h"
@@ -88,8 +89,29 @@ const char* judge_socket(pending_race& r, const happy_connect& call) {
 bool is_single(core& c, const pending_race& r, time_point now) {
   if (lookup_is_open(c, r.lookup, now)) return false;
   return std::all_of(r.known.candidates.begin(), r.known.candidates.end(), [&](const candidate& k) {
-    return k.destination == unmapped(r.named.address) && (k.port == 0 || k.port == r.port);
+    return k.destination == unmapped(r.named.address) &&
+           (k.port != 0 ? k.port : r.port) == r.named.port;
   });
+}
+
+// An address of SRV's targets is meant at the port that the first of its records names.
+void go_to_own_port(pending_race& r, happy_connect& call) {
+  if (!r.known.by_srv) return;
+  const auto& list = r.known.candidates;
+  const auto k = std::find_if(list.begin(), list.end(), [&](const candidate& c) {
+    return c.destination == unmapped(r.named.address);
+  });
+  int protocol = 0;
+  if (k == list.end() || k->port == 0 || k->port == r.named.port ||
+      !read_socket(r.fd, SOL_SOCKET, SO_PROTOCOL, protocol) ||
+      (protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP)) {
+    return;
+  }
+  r.named.port = k->port;
+  std::memcpy(&call.instead, call.to, call.length);
+  // The port is at the same place in the addresses of both families.
+  reinterpret_cast<sockaddr_in*>(&call.instead)->sin_port = htons(k->port);
+  call.to = reinterpret_cast<const sockaddr*>(&call.instead);
 }
 
 // A program that named no service tells here which one its lookup was for.
@@ -175,15 +197,16 @@ happy_step connect_begin(core& c, happy_connect& call) {
   if (!c.intents.find({unmapped(named.address), named.port}, thread, now, r->known)) {
     return give_up("address of no lookup");
   }
+  go_to_own_port(*r, call);
   learn_service(c, *r);
   r->lookup = lookup_is_open(c, r->known.id, now) ? r->known.id : 0;
-  const int known_error = c.intents.take_failure(named, thread, now);
+  const int known_error = c.intents.take_failure(r->named, thread, now);
   r->last_resort = has_last_resort(c, *r, now);
   if (known_error == 0 && !r->last_resort && is_single(c, *r, now))
     return give_up("single address");
   if (const char* reason = judge_socket(*r, call)) return give_up(reason);
   if (known_error != 0 && !r->non_blocking) {
-    trace_failure(*r, named, known_error);
+    trace_failure(*r, r->named, known_error);
     c.races.release(*r);
     return give(call, -1, known_error);
   }

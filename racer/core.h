@@ -14,6 +14,7 @@
 #include "resolver/lookup.h"
 #include "resolver/nat64.h"
 #include "resolver/resolve.h"
+#include "resolver/srv_answers.h"
 #include "resolver/system_files.h"
 #include "shim/abi.h"
 #include "shim/base/guards.h"
@@ -52,6 +53,7 @@ struct core {
   system_files files;
   intent_table intents;
   std::vector<known_service> services;  // whose records are asked for
+  srv_answers targets;
   std::vector<running_lookup> running_lookups;
   std::vector<std::unique_ptr<lookup>> open_lookups;
   race_pool races;

@@ -63,6 +63,10 @@ void remember_host_hook(const char* name, const hostent* answer) {
   guarded([&] { remember_host(the_core(), name, *answer); });
 }
 
+void notice_srv_hook(const unsigned char* reply, std::size_t size) {
+  guarded([&] { notice_srv(the_core(), {reply, size}); });
+}
+
 void fds_closing_hook(unsigned first, unsigned last) {
   guarded([&] { fds_closing(the_core(), first, last); });
 }
@@ -153,6 +157,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .lookup_left = lookup_left_hook,
              .remember = remember_hook,
              .remember_host = remember_host_hook,
+             .notice_srv = notice_srv_hook,
              .connect_begin = begin_hook,
              .connect_returned = returned_hook,
              .connect_woken = woken_hook,

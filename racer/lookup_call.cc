@@ -6,6 +6,7 @@
 #include "racer/hinted.h"
 #include "racer/synthesis.h"
 #include "resolver/clock.h"
+#include "resolver/dns_reply.h"
 #include "shim/base/raw_syscall.h"
 
 namespace happy {
@@ -37,6 +38,9 @@ happy_lookup_step give(core& c, happy_lookup& call, resolved&& out) {
   if (out.code != 0) return step;
   try {
     keep(c, std::move(out.meant), std::move(out.open), call.single_threaded == 0);
+    if (out.targets.empty()) return step;
+    core_guard guard(c);
+    c.targets.note(std::move(out.targets), false, clock_now());
   } catch (...) {  // the program has its answer; it will not race
   }
   return step;
@@ -106,6 +110,19 @@ bool may_bridge(const core& c, const ipv4_outlook& outlook) {
   return wanted == bridging::everywhere || (wanted == bridging::ipv6_only && outlook.ipv6_only);
 }
 
+namespace {
+
+// A lookup of a target by a program that has the SRV answer: its neighbours join the race.
+void follow_srv(core& c, const happy_question& question, resolve_options& options) {
+  if (options.complete) return;
+  auto random = static_cast<std::uint32_t>(clock_now().time_since_epoch().count());
+  srv_companions found = c.targets.follow(question.node, random, clock_now());
+  options.companions = std::move(found.records);
+  options.companion_port = found.port;
+}
+
+}  // namespace
+
 begun_lookup begin_lookup(core& c, const happy_question& question, bool complete,
                           std::uint16_t port, bool bridge) {
   std::uint64_t id = 0;
@@ -124,6 +141,9 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
     options.nat64 = outlook.prefixes;
     if (bridge && !may_bridge(c, outlook)) return {id, declined{}};
     if (bridge) options.bridge = c.bridges.address_for(question.node);
+    // A target is a host: it has no SRV records of its own.
+    if (!c.targets.is_target(question.node, clock_now())) options.srv = c.host.settings->srv;
+    follow_srv(c, question, options);
     options.usual_port = port != 0 ? port : c.intents.seen_port(question.node);
   }
   return {id, name_resolution::begin(id, question, *files, options, clock_now())};
@@ -163,6 +183,14 @@ void lookup_left(core& c, const happy_lookup& call) {
 void remember(core& c, const happy_question& question, const addrinfo* list) {
   intent meant = intent_of(next_id(c), question, list, clock_now());
   if (!meant.candidates.empty()) keep(c, std::move(meant), nullptr, false);
+}
+
+void notice_srv(core& c, std::span<const std::uint8_t> reply) {
+  answer said = read_reply(record_type::srv, reply);
+  core_guard guard(c);
+  const std::uint64_t id = ++c.last_id;
+  trace_services(id, said.services);
+  c.targets.note(std::move(said.services), true, clock_now());
 }
 
 void remember_host(core& c, const char* name, const hostent& answer) {

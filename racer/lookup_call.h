@@ -28,6 +28,9 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
 // Keeps what the real getaddrinfo() answered, so that connect() knows the name behind an address.
 void remember(core& c, const happy_question& question, const addrinfo* list);
 
+// An SRV reply that the program has got. Nothing of it is trusted.
+void notice_srv(core& c, std::span<const std::uint8_t> reply);
+
 void remember_host(core& c, const char* name, const hostent& answer);
 
 }  // namespace happy

@@ -12,6 +12,7 @@ namespace happy {
 struct listed_endpoint {
   endpoint where;
   std::uint32_t group = 0;  // of its service (GROUP-2): neighbours of one group have one number
+  bool in_turn = false;     // SRV: only once the groups before its own are exhausted (XMPP-2)
   duration expected_handshake{0};  // from the history of its path; 0: unknown
   bool answered_lately = false;    // that history is recent
   bool translated = false;         // NAT64-1: by a NAT64, so that it counts as IPv4

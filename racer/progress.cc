@@ -66,8 +66,9 @@ void keep_for_program(pending_race& r, hidden_attempt& a, time_point now) {
   fail_hidden(r, where, 0, true, now);
 }
 
-void start_hidden(pending_race& r, const endpoint& where, time_point now) {
-  trace_race_endpoint("attempt", r, where);
+void start_hidden(pending_race& r, const race_action& action, time_point now) {
+  const endpoint& where = action.where;
+  trace_attempt(r, action);
   started_attempt started = start_attempt(r.original, where);
   if (started.error == 0 || started.error == EINPROGRESS) {
     r.attempts.push_back({where, std::move(started.socket), started.options});
@@ -145,10 +146,13 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
     const bool no_way = known.destination.family == family::ipv4 && !known.has_source;
     if (no_way) {
       for (const address& a : synthesised(prefixes, known.destination))
-        add_once(c.sorted, {.where = {a, port}, .group = group, .translated = true});
+        add_once(
+            c.sorted,
+            {.where = {a, port}, .group = group, .in_turn = known.in_turn, .translated = true});
     }
     add_once(c.sorted, {.where = {as_mapped ? mapped(known.destination) : known.destination, port},
                         .group = group,
+                        .in_turn = known.in_turn,
                         .expected_handshake = expected,
                         .answered_lately = known.rtt_age <= recent_history,
                         .translated = is_translated(known, prefixes)});
@@ -172,15 +176,14 @@ bool adopt_original(pending_race& r) {
 
 void advance_to_named(core& c, pending_race& r, time_point now) {
   refresh_plan(c, r, now);
-  r.machine.poll(now);
-  trace_race_endpoint("attempt", r, r.named);
+  trace_attempt(r, r.machine.poll(now));
 }
 
 time_point advance(core& c, pending_race& r, time_point now) {
   for (;;) {
     const race_action next = r.machine.poll(now);
     switch (next.what) {
-      case race_action::kind::attempt: start_hidden(r, next.where, now); break;
+      case race_action::kind::attempt: start_hidden(r, next, now); break;
       case race_action::kind::wait: return next.until;
       case race_action::kind::last_resort:
         ask_last_resort(c, r, now);

@@ -4,6 +4,17 @@
 
 namespace happy {
 
+const char* to_text(attempt_reason reason) {
+  switch (reason) {
+    case attempt_reason::first: return "it is the first";
+    case attempt_reason::delay_passed: return "the attempt delay has passed";
+    case attempt_reason::failure: return "an attempt before it has failed";
+    case attempt_reason::group_failed: return "the groups before it have failed";
+    case attempt_reason::group_silent: return "the groups before it keep silent";
+  }
+  return "?";
+}
+
 void race::set_plan(const endpoint_list& planned, bool complete, time_point now) {
   complete_ = complete;
   if (std::equal(planned.begin(), planned.end(), plan_.begin(), plan_.end())) return;
@@ -32,8 +43,12 @@ void race::handle(const race_event& event, time_point now) {
       // ATTEMPT-7: at once; the floor holds only between packets.
       if (!event.reached_network && a == &attempts_.back()) floor_ = time_point::min();
       next_start_ = std::min(next_start_, now);
+      hastened_ = true;
       return;
-    case race_event::kind::troubled: next_start_ = std::min(next_start_, now); return;
+    case race_event::kind::troubled:
+      next_start_ = std::min(next_start_, now);
+      hastened_ = true;
+      return;
   }
 }
 
@@ -48,12 +63,14 @@ void race::note_started(const endpoint& where, time_point now) {
   const listed_endpoint e = known != nullptr ? *known : listed_endpoint{.where = where};
   const duration delay = delay_after(e, now);
   const bool has_history = e.expected_handshake > duration(0);
-  if (!attempts_.push_back(
-          {.where = where, .expected_by = has_history ? now + e.expected_handshake : never})) {
+  if (!attempts_.push_back({.where = where,
+                            .started = now,
+                            .expected_by = has_history ? now + e.expected_handshake : never})) {
     return;
   }
   ++in_flight_;
   last_start_ = now;
+  hastened_ = false;
   next_start_ = now + delay;
   floor_ = now + attempt_floor;
 }
@@ -80,11 +97,42 @@ race_action race::poll(time_point now) {
     return poll(now);
   }
   if (in_flight_ >= max_attempts_in_flight) return {};
-  if (now < next_start()) return {.what = race_action::kind::wait, .until = next_start()};
+  const time_point due = std::max(next_start(), turn_of(*next));
+  if (now < due) return {.what = race_action::kind::wait, .until = due};
 
-  const endpoint where = next->where;
-  note_started(where, now);
-  return {.what = race_action::kind::attempt, .where = where};
+  const race_action action{.what = race_action::kind::attempt,
+                           .where = next->where,
+                           .why = reason_for(*next),
+                           .in_turn = next->in_turn || plan_.back().in_turn,
+                           .group = next->group};
+  note_started(action.where, now);
+  return action;
+}
+
+// When the groups before `next`'s own are exhausted: every attempt has failed (in the past then), or the last
+// one was given the patience of a group.
+time_point race::turn_of(const listed_endpoint& next) const {
+  time_point turn = time_point::min();
+  if (!next.in_turn) return turn;
+  bool alive = false;
+  for (const attempt& a : attempts_) {
+    const listed_endpoint* e = listed(a.where);
+    if (e != nullptr && e->group >= next.group) continue;
+    alive = alive || !a.ended;
+    turn = std::max(turn, a.started + timing_.group_patience);
+  }
+  return alive ? turn : time_point::min();
+}
+
+attempt_reason race::reason_for(const listed_endpoint& next) const {
+  if (attempts_.empty()) return attempt_reason::first;
+  const auto is_of_group = [&](const attempt& a) {
+    const listed_endpoint* e = listed(a.where);
+    return e != nullptr && e->group == next.group;
+  };
+  if (next.in_turn && std::none_of(attempts_.begin(), attempts_.end(), is_of_group))
+    return in_flight_ > 0 ? attempt_reason::group_silent : attempt_reason::group_failed;
+  return hastened_ ? attempt_reason::failure : attempt_reason::delay_passed;
 }
 
 // Half of what is left before the program gives up, where the other family still has to come.

@@ -28,6 +28,17 @@ struct race_event {
   duration until_success{0};    // connected: how long the rest is expected to take
 };
 
+// Why an attempt is started when it is.
+enum class attempt_reason : std::uint8_t {
+  first,         // nothing was attempted before
+  delay_passed,  // the Connection Attempt Delay
+  failure,       // another has failed, or is in trouble
+  group_failed,  // XMPP-2: every attempt of the priority groups before has failed,
+  group_silent,  // or their patience has passed
+};
+
+const char* to_text(attempt_reason reason);
+
 struct race_action {
   enum class kind : std::uint8_t {
     attempt,  // start an attempt at `where`
@@ -39,10 +50,13 @@ struct race_action {
   kind what = kind::wait;
   endpoint where{};
   time_point until = never;
+  attempt_reason why = attempt_reason::first;  // attempt
+  bool in_turn = false;     // attempt: `where` belongs to a priority group of SRV,
+  std::uint32_t group = 0;  // this one
 };
 
 // Spec:     hev3 Connection Attempts, hev3 Determining success, hev3 DNS Answer Changes, hev3 Hostnames with
-//           Broken AAAA Records; ATTEMPT-1, 2, 4 to 7, SUCCESS-1, SUCCESS-3, CHANGE-1, 2, 4, V6ONLY-8
+//           Broken AAAA Records; ATTEMPT-1, 2, 4 to 7, SUCCESS-1, SUCCESS-3, CHANGE-1, 2, 4, V6ONLY-8; XEP-0495 s4.1: XMPP-2
 class race {
  public:
   explicit race(const race_timing& timing) : timing_(timing) {}
@@ -78,6 +92,7 @@ class race {
   enum class phase : std::uint8_t { running, won, lost };
   struct attempt {
     endpoint where;
+    time_point started{};
     time_point expected_by = never;  // no answer until then: it may not be viable (CHANGE-4)
     bool ended = false;
   };
@@ -87,6 +102,8 @@ class race {
   const listed_endpoint* listed(const endpoint& where) const;
   bool brings_more(const endpoint_list& planned) const;
   bool is_overdue(time_point now) const;
+  time_point turn_of(const listed_endpoint& next) const;
+  attempt_reason reason_for(const listed_endpoint& next) const;
   duration delay_after(const listed_endpoint& e, time_point now) const;
   bool family_is_untried(const endpoint& starting) const;
   void win(const endpoint& where);
@@ -102,6 +119,7 @@ class race {
   std::size_t in_flight_ = 0;
   time_point last_start_ = time_point::min();
   time_point next_start_ = time_point::min();  // the Next Connection Attempt Timer
+  bool hastened_ = false;                      // that timer, by a failure or trouble
   time_point floor_ = time_point::min();       // no start before it, whatever fails
   phase phase_ = phase::running;
   endpoint winner_{};

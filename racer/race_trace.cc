@@ -32,6 +32,14 @@ void trace_race_endpoint(const char* event, const pending_race& r, const endpoin
   emit(line);
 }
 
+void trace_attempt(const pending_race& r, const race_action& action) {
+  if (!trace_on()) return;
+  json_line line = race_line("attempt", r);
+  line.where("endpoint", action.where).number("hidden", action.where == r.named ? 0 : 1);
+  if (action.in_turn) line.number("group", action.group).text("because", to_text(action.why));
+  emit(line);
+}
+
 void trace_failure(const pending_race& r, const endpoint& where, int error) {
   trace_error("failure", r, where, error);
 }

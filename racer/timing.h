@@ -41,6 +41,9 @@ struct race_timing {
   duration maximum_delay = std::chrono::seconds(2);
   duration last_resort_delay = std::chrono::seconds(2);  // V6ONLY-8
   int preferred_family_count = 1;
+  // A priority group of SRV whose attempts keep silent counts as exhausted that long after its last start:
+  // the kernel alone would take two minutes to give up a SYN.
+  duration group_patience = std::chrono::seconds(10);
   timing_profile profile = timing_profile::standard;
   // SUCCESS-1: a complete handshake is success. False: a `succeeded` has to follow.
   bool handshake_decides = true;
@@ -72,6 +75,7 @@ inline race_timing timing_from(const happy_settings& s) {
           .maximum_delay = milliseconds(s.maximum_connection_attempt_delay_ms),
           .last_resort_delay = milliseconds(s.last_resort_synthesis_delay_ms),
           .preferred_family_count = s.preferred_address_family_count,
+          .group_patience = milliseconds(s.srv_patience_ms),
           .profile = static_cast<timing_profile>(s.profile)};
 }
 

@@ -23,8 +23,9 @@ struct candidate {
   std::uint8_t source_prefix_length = 32;
 
   // Of the service record (SVCB, HTTPS, SRV) that named it, if one did.
-  std::uint16_t port = 0;                                // 0: the port that the program names
-  std::uint16_t weight = 0;                              // SRV only
+  std::uint16_t port = 0;    // 0: the port that the program names
+  std::uint16_t weight = 0;  // SRV only: a higher one first (XMPP-5)
+  bool in_turn = false;      // SRV: not before the groups with lower numbers are exhausted (XMPP-2)
   std::uint32_t service_priority = no_service_priority;  // lower ones first: GROUP-2, GROUP-3
   // Records of equal priority, shuffled: each has a rank of its own, lower ones first. What has no record
   // has rank 0, and so have all SRV records: their weights speak (XEP-0495).

@@ -15,7 +15,8 @@ inline constexpr std::size_t max_candidates = 2 * max_addresses_per_answer;
 // Both lists are unsorted, and hold no endpoint twice.
 
 // The addresses of the name itself: what a program is handed, and races at any port. Hints at the name stand
-// for its records until those arrive.
+// for its records until those arrive. With SRV records: those of the targets, at their ports, then what is
+// known of the name's own (XMPP-6).
 std::vector<candidate> own_candidates(const resolution& state);
 
 // For a connect() to the service's own port `port`: the endpoints that service records name, each with the

@@ -23,6 +23,7 @@ bool is_fresh(const intent& i, time_point now) { return now - i.made <= intent_l
 
 void copy(const intent& from, std::uint16_t port, known_destination& out) {
   out.id = from.id;
+  out.by_srv = from.by_srv;
   out.candidates.clear();
   for (const candidate& c : from.candidates_at(port)) out.candidates.push_back(c);
 }

@@ -56,6 +56,7 @@ struct intent {
   // In the order of SORT-1: at any port, and at `service_port` if there is anything.
   std::vector<candidate> candidates;
   std::vector<candidate> service_candidates;
+  bool by_srv = false;  // the candidates are targets of SRV records, for `service_port` alone
   std::vector<address> handed;     // to the program, which may name them although they are outdated
   std::uint16_t service_port = 0;  // the port that the service records are for
   bool service_unknown = false;    // the program named no service: connect() tells the port
@@ -77,12 +78,15 @@ struct intent {
 
   // What is raced by a connect() to `port`.
   const std::vector<candidate>& candidates_at(std::uint16_t port) const {
+    static const std::vector<candidate> none;
+    if (by_srv && port != service_port) return none;
     return port == service_port && !service_candidates.empty() ? service_candidates : candidates;
   }
 };
 
 // What connect() can know of the address it was given.
 struct known_destination {
+  bool by_srv = false;  // the address is meant at the port of its candidate
   std::uint64_t id =
       0;  // the lookup whose late answers may join; 0: several lookups share the address
   bounded_vector<candidate, max_candidates> candidates;

@@ -39,7 +39,7 @@ const char* to_text(answer_kind kind) {
 void trace_service(std::uint64_t id, const service_record& r) {
   json_line line = trace_line("service", id);
   line.number("priority", r.priority).text("target", r.target.empty() ? "." : r.target.c_str());
-  line.number("port", r.port).number("usable", r.usable ? 1 : 0);
+  line.number("weight", r.weight).number("port", r.port).number("usable", r.usable ? 1 : 0);
   line.list("hints", r.hints.size(), [&](std::size_t i) { return r.hints[i]; });
   emit(line);
 }
@@ -50,7 +50,7 @@ void trace_answer(std::uint64_t id, const std::string& name, const answer& a) {
   line.text("name", name.c_str()).text("type", to_text(a.type)).text("kind", to_text(a.kind));
   line.list("addresses", a.addresses.size(), [&](std::size_t i) { return a.addresses[i]; });
   emit(line);
-  for (const service_record& r : a.services) trace_service(id, r);
+  trace_services(id, a.services);
 }
 
 void trace_query(std::uint64_t id, const std::string& name, record_type type) {
@@ -215,6 +215,11 @@ bool lookup::send(std::size_t number, time_point now) {
   failed.kind = answer_kind::not_sent;
   resolution_.handle(number, failed, now);
   return true;
+}
+
+void trace_services(std::uint64_t id, const std::vector<service_record>& records) {
+  if (!trace_on()) return;
+  for (const service_record& r : records) trace_service(id, r);
 }
 
 duration glibc_patience(const resolver_config& config) {

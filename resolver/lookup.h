@@ -86,6 +86,9 @@ class lookup {
   time_point until_ = never;
 };
 
+// "service" events: what records say.
+void trace_services(std::uint64_t id, const std::vector<service_record>& records);
+
 // When glibc gives up on nameservers that stay silent: its own sum of time-outs.
 duration glibc_patience(const resolver_config& config);
 

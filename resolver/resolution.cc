@@ -23,8 +23,11 @@ resolution::resolution(const settings& s) : settings_(s) {
   if (!settings_.service_name.empty()) {
     service_settled_ = false;
     ask(settings_.service_name, settings_.service_type);
+    if (asks_srv()) return;
   }
   ask_addresses(settings_.name);
+  for (const service_record& r : settings_.companions) add_target(r);
+  for (const service& joining : services_) ask_addresses(joining.record.target);
 }
 
 std::optional<std::size_t> resolution::find(const std::string& name, record_type type) const {
@@ -49,7 +52,14 @@ void resolution::handle(std::size_t number, const answer& a, time_point now) {
   if (number >= queries_.size() || queries_[number].answered) return;
   question& q = queries_[number];
   q.answered = true;
+  q.since = now;
   q.what = a;
+  if (asks_srv()) {
+    if (!is_address(q.type)) take_srv(q.what.services);
+    if (a.kind == answer_kind::positive && is_address(q.type))
+      first_positive_ = std::min(first_positive_, now);
+    return ask_next_targets();
+  }
   if (!is_address(q.type)) return take_service(number, now);
   if (a.kind != answer_kind::positive) return release_reserve();
   if (first_positive_ == never) first_positive_ = now;
@@ -81,6 +91,74 @@ void resolution::take_service(std::size_t number, time_point now) {
   use(records, owner);
   service_settled_ = true;
   note_hints(now);
+}
+
+// XMPP-1.
+void resolution::take_srv(const std::vector<service_record>& records) {
+  if (service_settled_) return;  // gone on without it
+  service_settled_ = true;
+  if (records.size() == 1 && records[0].target.empty()) {
+    not_available_ = true;
+    return;
+  }
+  std::vector<service_record> usable;
+  std::copy_if(records.begin(), records.end(), std::back_inserter(usable),
+               [](const service_record& r) { return r.usable; });
+  std::uint32_t random = settings_.seed;
+  order_srv(usable, random);
+  for (const service_record& r : usable) add_target(r);
+}
+
+void resolution::add_target(const service_record& r) {
+  if (services_.size() == max_srv_targets) return;
+  services_.push_back(
+      {.record = r, .rank = static_cast<std::uint16_t>(services_.size()), .srv = true});
+}
+
+// XMPP-3: when everything so far is answered, the next priority is asked for; after the last one, the name.
+void resolution::ask_next_targets() {
+  while (service_settled_ && !not_available_ && all_answered()) {
+    if (targets_asked_ == services_.size()) return ask_addresses(settings_.name);
+    const std::uint16_t priority = services_[targets_asked_].record.priority;
+    for (;
+         targets_asked_ < services_.size() && services_[targets_asked_].record.priority == priority;
+         ++targets_asked_) {
+      ask_addresses(services_[targets_asked_].record.target);
+    }
+  }
+}
+
+// All that was asked of it has been answered, with nothing.
+bool resolution::is_without_address(const std::string& name) const {
+  for (const family f : {family::ipv6, family::ipv4}) {
+    if (!asked(f)) continue;
+    const answer* a = answered(name, record_for(f));
+    if (a == nullptr || a->kind == answer_kind::positive) return false;
+  }
+  return true;
+}
+
+// The name whose answers decide: the first target that has, or may have, an address. XMPP-4.
+const std::string& resolution::lead() const {
+  const auto first = std::find_if(services_.begin(), services_.end(), [this](const service& s) {
+    return !is_without_address(s.record.target);
+  });
+  return by_srv() && first != services_.end() ? first->record.target : settings_.name;
+}
+
+// The targets that share the lead's priority.
+bool resolution::is_in_lead(const std::string& name) const {
+  if (!by_srv()) return is_own(name);
+  const std::string& leader = lead();
+  const auto of = [this](const std::string& target) {
+    return std::find_if(services_.begin(), services_.end(), [&](const service& s) {
+      return equal_ignoring_case(s.record.target, target);
+    });
+  };
+  const auto mine = of(name);
+  const auto its = of(leader);
+  if (mine == services_.end() || its == services_.end()) return equal_ignoring_case(name, leader);
+  return mine->record.priority == its->record.priority;
 }
 
 void resolution::follow_alias(const service_record& alias) {
@@ -123,12 +201,20 @@ void resolution::note_hints(time_point now) {
 }
 
 void resolution::want_all() {
+  if (asks_srv()) return;  // nobody binds to the targets
   settings_.complete = true;
   settings_.in_reserve.reset();
   ask_addresses(settings_.name);
 }
 
 resolution::action resolution::poll(time_point now) {
+  if (asks_srv() && !service_settled_) {
+    if (srv_until_ == never) srv_until_ = now + srv_answer_patience;
+    if (now >= srv_until_) {
+      service_settled_ = true;
+      ask_addresses(settings_.name);
+    }
+  }
   for (std::size_t i = 0; i < queries_.size(); ++i) {
     if (queries_[i].sent) continue;
     queries_[i].sent = true;
@@ -138,17 +224,35 @@ resolution::action resolution::poll(time_point now) {
   if (finished_by(reason, now)) return {.what = action::kind::finished, .reason = reason};
 
   return {.what = action::kind::wait,
-          .until = std::min(settings_.deadline, addresses_wait_until())};
+          .until = std::min(
+              {settings_.deadline, addresses_wait_until(), service_settled_ ? never : srv_until_})};
 }
 
 // How long a resolution that has addresses waits for more.
 time_point resolution::addresses_wait_until() const {
   if (!any_positive() || settings_.complete) return never;
+  if (asks_srv()) return targets_wait_until();
   const time_point for_all = first_positive_ + settings_.delay;
   if (!preferred_answered() || !service_settled_) return for_all;
   // Where the preferred family has no address, nobody else is to be waited for.
   if (preferred_positive_ == never) return first_positive_;
   return std::min(for_all, preferred_positive_ + settings_.companion_delay);
+}
+
+// XMPP-4: as with one name, but the first target's answers count; others alone wait for the delay.
+time_point resolution::targets_wait_until() const {
+  const time_point for_all = first_positive_ + settings_.delay;
+  const std::string& leader = lead();
+  if (!asked(settings_.preferred)) {
+    const answer* a = answered(leader, record_for(other(settings_.preferred)));
+    return a == nullptr ? for_all : first_positive_;
+  }
+  const auto number = find(leader, record_for(settings_.preferred));
+  if (!number || !queries_[*number].answered) return for_all;
+  if (queries_[*number].what.kind == answer_kind::positive)
+    return std::min(for_all, queries_[*number].since + settings_.companion_delay);
+  const answer* a = answered(leader, record_for(other(settings_.preferred)));
+  return a == nullptr && asked(other(settings_.preferred)) ? for_all : first_positive_;
 }
 
 bool resolution::finished_by(move_on& reason, time_point now) const {
@@ -174,14 +278,16 @@ const answer* resolution::answered(const std::string& name, record_type type) co
 }
 
 bool resolution::own_addresses_answered() const {
+  if (asks_srv() && !service_settled_) return false;
   return std::all_of(queries_.begin(), queries_.end(), [this](const question& q) {
-    return q.answered || !is_address(q.type) || !is_own(q.name);
+    return q.answered || !is_address(q.type) || !is_in_lead(q.name);
   });
 }
 
 bool resolution::preferred_answered() const {
   if (preferred_positive_ != never) return true;
-  return !asked(settings_.preferred) || answered(record_for(settings_.preferred)) != nullptr;
+  return !asked(settings_.preferred) ||
+         answered(lead(), record_for(settings_.preferred)) != nullptr;
 }
 
 bool resolution::is_own(const std::string& name) const {
@@ -189,7 +295,7 @@ bool resolution::is_own(const std::string& name) const {
 }
 
 bool resolution::any_positive() const {
-  if (first_positive_ == never) return false;
+  if (first_positive_ == never || asks_srv()) return first_positive_ != never;
   const auto has_address = [this](family f) {
     const answer* a = answered(record_for(f));
     if (a != nullptr && a->kind == answer_kind::positive) return true;

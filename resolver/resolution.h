@@ -37,14 +37,27 @@ inline constexpr std::size_t max_alias_links = 4;
 // Service records whose endpoints are raced, those of the best priorities; their targets are asked for.
 inline constexpr std::size_t max_services = 4;
 
+// Targets of SRV records: as many as an answer keeps.
+inline constexpr std::size_t max_srv_targets = max_service_records;
+
+// An SRV query that keeps silent that long (there are forwarders that drop what they do not know) is gone on
+// without; 99 of 100 answers come within a tenth of that.
+inline constexpr duration srv_answer_patience = std::chrono::seconds(1);
+
 // The service, AAAA and A of the name, of every alias, and the addresses of every target.
 inline constexpr std::size_t max_queries = 3 * (1 + max_alias_links) + 2 * max_services;
+static_assert(max_queries >= 1 + 2 * (max_srv_targets + 1));
 
 // SVCB-2: hints hold until the name's own records say something, be it that there are none. An error says
 // nothing; nullptr: no answer yet.
 bool replaces_hints(const answer* a);
 
-// Spec:     hev3 Sending DNS Queries, hev3 Handling DNS Answers Asynchronously, hev3 Resolving SVCB/HTTPS
+// With SRV records, the targets stand for the name: the addresses of those of the first priority are asked
+// for when the SRV answer is there, those of the next when all of these have been answered, and the name's
+// own when no target is left (XMPP-6).
+//
+// Spec:     hev3 Sending DNS Queries, hev3 Handling DNS Answers Asynchronously, hev3 Resolving SVCB/HTTPS,
+//           XEP-0495 s4.1, s4.2: XMPP-3, XMPP-4
 class resolution {
  public:
   struct settings {
@@ -62,6 +75,8 @@ class resolution {
     std::string service_name{};
     record_type service_type = record_type::https;
     std::uint32_t seed = 0;  // for the choice among equals
+    // Targets known beforehand, from an SRV answer that the program itself has got: they join the race.
+    std::vector<service_record> companions{};
   };
 
   struct action {
@@ -80,6 +95,7 @@ class resolution {
   struct service {
     service_record record;  // `target` is a name to ask for, never empty
     std::uint16_t rank = 0;
+    bool srv = false;  // `rank` is the place that RFC 2782 gives it
   };
 
   explicit resolution(const settings& s);
@@ -109,10 +125,14 @@ class resolution {
   // the order of their priority.
   const std::vector<service>& services() const { return services_; }
   bool service_settled() const { return service_settled_; }
+  // The services are the targets of SRV records, and the lookup's addresses are theirs.
+  bool by_srv() const { return settings_.service_type == record_type::srv && !services_.empty(); }
+  // RFC 2782: the only target is ".": the service is decidedly not there.
+  bool not_available() const { return not_available_; }
 
   bool asked(family f) const { return f == family::ipv6 ? settings_.ipv6 : settings_.ipv4; }
   const std::string& name() const { return settings_.name; }
-  // An address of the lookup's own name is there, or a hint at one.
+  // An address of the lookup's own name is there (or of a target of SRV), or a hint at one.
   bool any_positive() const;
   // What the lookup's own name has in either family is known.
   bool own_addresses_answered() const;
@@ -125,12 +145,23 @@ class resolution {
     record_type type;
     bool sent = false;
     bool answered = false;
+    time_point since = never;  // answered then
     answer what{};
   };
 
   void ask(const std::string& name, record_type type);
   void ask_addresses(const std::string& name);
   void take_service(std::size_t number, time_point now);
+  void take_srv(const std::vector<service_record>& records);
+  void add_target(const service_record& r);
+  void ask_next_targets();
+  bool asks_srv() const {
+    return settings_.service_type == record_type::srv && !settings_.service_name.empty();
+  }
+  bool is_without_address(const std::string& name) const;
+  const std::string& lead() const;
+  bool is_in_lead(const std::string& name) const;
+  time_point targets_wait_until() const;
   void follow_alias(const service_record& alias);
   void use(const std::vector<service_record>& records, const std::string& owner);
   void note_hints(time_point now);
@@ -145,6 +176,9 @@ class resolution {
   std::vector<service> services_;
   std::size_t alias_links_ = 0;
   bool service_settled_ = true;
+  bool not_available_ = false;
+  std::size_t targets_asked_ = 0;  // of services_, from SRV
+  time_point srv_until_ = never;   // the SRV answer is waited for
   time_point first_positive_ = never;
   time_point preferred_positive_ = never;
 };

@@ -139,6 +139,7 @@ bool replace(const intent& meant, std::vector<candidate>& list, std::vector<cand
     candidate kept = *known;  // what the kernel and the past say of the address holds
     kept.port = c.port;
     kept.weight = c.weight;
+    kept.in_turn = c.in_turn;
     kept.service_priority = c.service_priority;
     kept.service_rank = c.service_rank;
     kept.hinted = c.hinted;
@@ -161,6 +162,7 @@ bool mentions(const resolution& state, const address& a) {
 bool add_answers(intent& meant, const resolution& state, with_history history) {
   if (meant.unconfirmed && !mentions(state, meant.candidates.front().destination)) return false;
   meant.unconfirmed = false;
+  meant.by_srv = state.by_srv();
   const bool own = replace(meant, meant.candidates, own_candidates(state), history);
   const bool more =
       replace(meant, meant.service_candidates,
@@ -264,6 +266,25 @@ void ask_for_service(resolution::settings& s, const std::string& name, std::uint
   if (!is_host_name(s.service_name)) s.service_name.clear();  // longer than a name can be
 }
 
+// The listed SRV service that a lookup is for: by its name, or by its port where that is listed, too.
+const happy_srv_service* srv_service_of(const char* service, std::uint16_t port,
+                                        const resolve_options& options) {
+  const auto is_meant = [&](const happy_srv_service& s) {
+    return s.name[0] != 0 && ((service != nullptr && equal_ignoring_case(service, s.name)) ||
+                              (s.port != 0 && s.port == port));
+  };
+  const auto found = std::find_if(options.srv.begin(), options.srv.end(), is_meant);
+  return found == options.srv.end() ? nullptr : &*found;
+}
+
+void ask_for_srv(resolution::settings& s, const happy_srv_service& service) {
+  const std::string owner = '_' + std::string(service.name) + "._tcp." + s.name;
+  if (!is_host_name(owner)) return;
+  s.service_name = owner;
+  s.service_type = record_type::srv;
+  s.in_reserve.reset();
+}
+
 resolution::settings settings_for(const wish& w, const name_plan& plan, std::uint16_t port,
                                   const resolve_options& options, time_point now) {
   resolution::settings s;
@@ -356,6 +377,8 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   r->form_ = std::get<addrinfo_template>(form);
   const std::uint16_t named_port = r->form_.kinds.empty() ? 0 : r->form_.kinds[0].port;
   r->port_ = named_port != 0 ? named_port : options.usual_port;
+  r->srv_ = srv_service_of(question.service, named_port, options);
+  if (named_port != 0 && named_port != options.companion_port) r->wants_companions_ = false;
   r->meant_ = begin_intent(id, r->node_, w.af, now);
   r->meant_.service_unknown = named_port == 0;
   r->meant_.keep_hints = options.keep_hints;
@@ -367,9 +390,15 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
 
 void name_resolution::ask(time_point now) {
   plan_.name = search_.name();
-  const resolution::settings settings =
+  resolution::settings settings =
       settings_for({flags_, af_, socktype_}, plan_, port_, options_, now);
+  if (!settings.complete && srv_ != nullptr) ask_for_srv(settings, *srv_);
   meant_.service_port = settings.service_name.empty() ? 0 : port_;
+  if (!settings.complete && settings.service_name.empty() && wants_companions_ &&
+      !options_.companions.empty()) {
+    settings.companions = options_.companions;
+    meant_.service_port = options_.companion_port;
+  }
   if (options_.ipv6_only && af_ == AF_UNSPEC && !settings.ipv4)
     meant_.last_resort = std::make_shared<const name_plan>(plan_);
   lookup_ = std::make_unique<lookup>(id_, plan_, settings);
@@ -381,6 +410,7 @@ std::optional<std::variant<declined, resolved>> name_resolution::turn(time_point
     if (!reason) return std::nullopt;
     trace_move_on(id_, *reason, !lookup_->state().all_answered());
     if (lookup_->state().any_positive()) return outcome(now);
+    if (lookup_->state().not_available()) return resolved{.code = EAI_NONAME};
     const std::optional<name_verdict> verdict = verdict_on(lookup_->state(), *plan_.config);
     if (!verdict) return decline(id_, node_.c_str(), "glibc knows what that means");
     if (!search_.go_on(*verdict)) return failure();
@@ -434,12 +464,19 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   // Who compares addresses is to see libc's order.
   add_answers(out.meant, state, complete_ ? std::nullopt : with_history(recall_from::all));
   std::vector<address>& addresses = out.meant.handed;
-  for (const candidate& c : out.meant.candidates) addresses.push_back(c.destination);
+  for (const candidate& c : out.meant.candidates) {
+    const bool handed =
+        std::find(addresses.begin(), addresses.end(), c.destination) != addresses.end();
+    if (!handed) addresses.push_back(c.destination);
+  }
   const std::string canonical = canonical_name(state, plan_);
   out.list = build_addrinfo_list(addresses, form_,
                                  (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) out.code = EAI_MEMORY;
-  out.meant.partial = !state.own_addresses_answered();
+  out.meant.partial = !(state.by_srv() ? state.all_answered() : state.own_addresses_answered());
+  if (state.by_srv()) {
+    for (const resolution::service& s : state.services()) out.targets.push_back(s.record);
+  }
   if (!state.all_answered()) out.open = std::move(lookup_);
   return out;
 }

@@ -31,6 +31,10 @@ struct resolve_options {
   bool v2 = false;  // RFC 8305: a positive AAAA answer is acted on at once
   duration resolution_delay = milliseconds(50);
   std::span<const known_service> services{};
+  std::span<const happy_srv_service> srv{};
+  // From an SRV answer that the program has got, to which this lookup belongs: see srv_answers.h.
+  std::vector<service_record> companions{};
+  std::uint16_t companion_port = 0;
   // Where the program connected to when it last named no service for this name; 0: not known.
   std::uint16_t usual_port = 0;
   bool keep_hints = false;
@@ -47,11 +51,12 @@ struct declined {};
 
 // What getaddrinfo() returns.
 struct resolved {
-  int code = 0;                    // an EAI_* code
-  addrinfo* list = nullptr;        // the program's, if code is 0
-  intent meant{};                  // if code is 0
-  bool bridged = false;            // `list` holds the address that bridges to `meant`
-  std::unique_ptr<lookup> open{};  // if queries are still outstanding
+  int code = 0;                           // an EAI_* code
+  addrinfo* list = nullptr;               // the program's, if code is 0
+  intent meant{};                         // if code is 0
+  bool bridged = false;                   // `list` holds the address that bridges to `meant`
+  std::unique_ptr<lookup> open{};         // if queries are still outstanding
+  std::vector<service_record> targets{};  // of SRV records, if they led to the addresses
 };
 
 // One getaddrinfo() on its way: the program's wishes, and the lookup that serves them. For the thread
@@ -95,6 +100,8 @@ class name_resolution {
   name_plan plan_;
   name_search search_;
   addrinfo_template form_;
+  const happy_srv_service* srv_ = nullptr;  // the lookup is for it
+  bool wants_companions_ = true;
   intent meant_;
   std::unique_ptr<lookup> lookup_;
 };

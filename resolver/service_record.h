@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "shim/base/bounded_vector.h"
 #include "shim/base/endpoint.h"
@@ -36,5 +37,11 @@ std::optional<service_record> parse_svcb(std::span<const std::uint8_t> rdata);
 // `rdata_at` and `rdata_size` lie within `packet`: senders exist that compress the target (RFC 3597 s4).
 std::optional<service_record> parse_srv(std::span<const std::uint8_t> packet, std::size_t rdata_at,
                                         std::size_t rdata_size);
+
+// The order in which a client tries targets: by priority, and inside a priority at random, each with the
+// probability that its weight gives it. `random`: state of the draws, so that a seed repeats them.
+//
+// Spec:     RFC 2782, Usage rules; XMPP-1
+void order_srv(std::vector<service_record>& records, std::uint32_t& random);
 
 }  // namespace happy

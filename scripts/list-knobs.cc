@@ -47,6 +47,7 @@ std::string with_unit(std::string text, const knob& k) {
 std::string fallback(const knob& k) {
   if (k.kind == knob_kind::path) return "off";
   if (k.kind == knob_kind::words || k.kind == knob_kind::services) return "none";
+  if (k.kind == knob_kind::srv) return "xmpp-client,xmpp-server";
   if (k.kind == knob_kind::prefixes) return "found out";
   if (k.kind == knob_kind::choice) return choices(k, "", k.fallback);
   return with_unit(std::to_string(k.fallback), k);
@@ -62,6 +63,9 @@ std::string range(const knob& k, bool markdown) {
   if (k.kind == knob_kind::words) return "list of " + force_list(tick, tick, ", ");
   if (k.kind == knob_kind::services)
     return std::string("list of PORT=SCHEME, like ") + tick + "8443=https,853=dot" + tick;
+  if (k.kind == knob_kind::srv)
+    return std::string("list of NAME or NAME=PORT, like ") + tick + "xmpp-client,imap=143" + tick +
+           ", or " + tick + "none" + tick;
   if (k.minimum == 0 && k.maximum == 1) return "0, 1";
   return with_unit(std::to_string(k.minimum) + " to " + std::to_string(k.maximum), k);
 }
@@ -90,6 +94,7 @@ void print_shell(const knob& k) {
                      : k.kind == knob_kind::prefixes ? "prefixes"
                      : k.kind == knob_kind::choice   ? "choice"
                      : k.kind == knob_kind::services ? "services"
+                     : k.kind == knob_kind::srv      ? "srv"
                                                      : "words";
   std::string low = number ? std::to_string(k.minimum) : k.choices;
   if (k.kind == knob_kind::words) low = force_list("", "", " ");

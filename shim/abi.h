@@ -65,6 +65,14 @@ struct happy_service {
   char scheme[HAPPY_MAX_SCHEME];
 };
 
+/* A service whose clients ask for SRV records: _NAME._tcp.DOMAIN. */
+#define HAPPY_MAX_SRV_SERVICES 8
+#define HAPPY_MAX_SRV_NAME 16 /* RFC 6335 s5.1: 15 characters, and its end */
+struct happy_srv_service {
+  char name[HAPPY_MAX_SRV_NAME]; /* "": none */
+  uint16_t port; /* lookups with this port as their service mean it too; 0: by name only */
+};
+
 /* The values a user can set (HAPPY_* variables), checked: inside their ranges. Times in milliseconds. */
 struct happy_settings {
   int32_t resolution_delay_ms;
@@ -86,6 +94,8 @@ struct happy_settings {
   int32_t udp;             /* 1: UDP too goes by way of a NAT64 */
   int32_t bridge;          /* which of the words of HAPPY_BRIDGE */
   int32_t bridge_pool;     /* first octet of the addresses that stand for names without IPv4 */
+  int32_t srv_patience_ms; /* how long a silent priority group of SRV holds back the next one */
+  struct happy_srv_service srv[HAPPY_MAX_SRV_SERVICES];
   int32_t known_local_ula; /* 1: a ULA of this host's own /48 goes before global addresses */
   int32_t history;         /* 1: what races have shown is kept for later ones */
   int32_t history_retry_s; /* how long, at first, a family that failed is put last */
@@ -222,6 +232,8 @@ struct happy_connect {
   int64_t wait_ns; /* -1: no limit */
   int result;
   int error;
+  /* where connect_begin() may let `to` point: SRV records can give an address a port of its own */
+  struct sockaddr_storage instead;
 
   /* the engine's own: which record, and whether it still is that one */
   uint32_t record;
@@ -265,6 +277,9 @@ struct happy_engine {
   void (*remember)(const struct happy_question* question, const struct addrinfo* result);
   /* The same for gethostbyname(name). */
   void (*remember_host)(const char* name, const struct hostent* answer);
+
+  /* The program has been given this reply to a query for SRV records. */
+  void (*notice_srv)(const unsigned char* reply, size_t size);
 
   /* A blocking connect(), step by step. connect_begin() is the only one that may return STEP_PASS.
    * All are signal-safe: a connect() in a signal handler may have interrupted malloc(). */

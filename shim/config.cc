@@ -72,6 +72,13 @@ constexpr knob all_knobs[] = {
      "",
      "how long what failed on a network is put last, at first; doubled each time, up to ten times "
      "that"},
+    {"HAPPY_SRV", knob_kind::srv, "", 0, 0, 0, nullptr, "",
+     "services found by SRV records: NAME where lookups name it, NAME=PORT where they name the "
+     "port, "
+     "too; none: for no service"},
+    {"HAPPY_SRV_PATIENCE_MS", knob_kind::number, "ms", 0, 600'000, 10'000,
+     &happy_settings::srv_patience_ms, "",
+     "after its last attempt, how long a silent priority group of SRV holds back the next one"},
     {"HAPPY_FORCE", knob_kind::words, "", 0, 0, 0, nullptr, "",
      "for testing: swap hands every TCP connect over to a hidden attempt, fail:NAME lets NAME "
      "fail"},
@@ -184,6 +191,40 @@ bool parse_services(const char* text, happy_settings& settings) {
   return false;  // more than there is room for
 }
 
+// Reads NAME or NAME=PORT; where it ends, or nullptr.
+const char* parse_srv_service(const char* text, happy_srv_service& out) {
+  std::size_t length = 0;
+  for (; is_scheme_char(*text); ++text) {
+    if (length + 1 == sizeof out.name) return nullptr;
+    out.name[length++] = *text;
+  }
+  out.name[length] = 0;
+  if (length == 0 || *text != '=') return length > 0 ? text : nullptr;
+  std::int32_t port = 0;
+  for (++text; *text >= '0' && *text <= '9'; ++text) {
+    port = port * 10 + (*text - '0');
+    if (port > 65535) return nullptr;
+  }
+  out.port = static_cast<std::uint16_t>(port);
+  return port != 0 ? text : nullptr;
+}
+
+// False, and `settings` as they were, if it is no such list.
+bool parse_srv_services(const char* text, happy_settings& settings) {
+  happy_srv_service found[HAPPY_MAX_SRV_SERVICES]{};
+  const bool none = std::strcmp(text, "none") == 0;
+  for (happy_srv_service& service : found) {
+    if (!none) text = parse_srv_service(text, service);
+    if (text == nullptr) return false;
+    if (none || *text == 0) {
+      std::memcpy(settings.srv, found, sizeof found);
+      return true;
+    }
+    if (*text++ != ',') return false;
+  }
+  return false;  // more than there is room for
+}
+
 void refuse(environment& e, const char* variable) {
   if (e.refused++ != 0) return;
   const std::size_t room = sizeof e.first_refused - 1;
@@ -233,6 +274,8 @@ void read_variable(environment& e, const char* variable) {
       }
     } else if (k.kind == knob_kind::services) {
       if (!parse_services(text, e.settings)) refuse(e, variable);
+    } else if (k.kind == knob_kind::srv) {
+      if (!parse_srv_services(text, e.settings)) refuse(e, variable);
     } else {
       e.settings.force = parse_words(text);
       if (e.settings.force == 0) refuse(e, variable);
@@ -269,6 +312,8 @@ happy_settings default_settings() {
   for (const knob& k : all_knobs) {
     if (k.field != nullptr) settings.*k.field = k.fallback;
   }
+  settings.srv[0] = {"xmpp-client", 0};
+  settings.srv[1] = {"xmpp-server", 0};
   return settings;
 }
 

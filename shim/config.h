@@ -16,6 +16,7 @@ enum class knob_kind : std::uint8_t {
   prefixes,  // a list, by commas, of NAT64 prefixes ("64:ff9b::/96"), or "none"
   choice,    // one of `choices`; the field becomes its place among them
   services,  // a list, by commas, of PORT=SCHEME
+  srv,       // a list, by commas, of NAME or NAME=PORT, or "none"
 };
 
 // One HAPPY_* variable. An empty value is none at all: the default holds.

@@ -282,7 +282,8 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
   call.length = length;
   call.single_threaded = single_threaded() ? 1 : 0;
   call.free_port = port_was_left_to_kernel(fd) ? 1 : 0;
-  return second_way(race(engine, call), fd, to, length);
+  const int result = race(engine, call);
+  return second_way(result, fd, call.to, call.length);
 }
 
 }  // namespace

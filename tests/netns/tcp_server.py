@@ -143,7 +143,7 @@ def echo(client):
         client.send(data)
 
 
-SERVICES = {7: echo, 22: ssh, 23: telnet, 25: smtp, 80: http, 389: ldap, 443: https, 1883: mqtt, 9418: git,
+SERVICES = {7: echo, 22: ssh, 5222: echo, 23: telnet, 25: smtp, 80: http, 389: ldap, 443: https, 1883: mqtt, 9418: git,
             **database_services.SERVICES}
 
 

@@ -78,11 +78,15 @@ class player {
     endpoint_list sorted;
     bool complete = true;
     std::uint32_t group = 0;
+    bool in_turn = false;
     for (std::string word; words >> word;) {
       if (word == "...") {
         complete = false;
       } else if (word == "|") {
         ++group;
+      } else if (word == "||") {
+        ++group;
+        in_turn = true;
       } else {
         const std::size_t mark = word.find('~');
         const bool old = mark != std::string::npos && word[mark + 1] == '~';
@@ -90,6 +94,7 @@ class player {
             mark == std::string::npos ? 0 : std::stol(word.substr(mark + (old ? 2 : 1)));
         sorted.push_back({.where = parse_endpoint(word.substr(0, mark)),
                           .group = group,
+                          .in_turn = in_turn,
                           .expected_handshake = milliseconds(expected),
                           .answered_lately = !old});
       }

@@ -12,7 +12,8 @@
 // more are expected until success), succeeded X, deadline T (the program gives up then), last resort (there may
 // be endpoints that are asked for in the end). Outputs: connect X, won X, lost, ask (what is found comes as
 // endpoints). The first endpoint is the one that the program named. In a list X~T is an endpoint whose
-// handshake is expected to take T, X~~T one from which that was learnt long ago, and | separates groups.
+// handshake is expected to take T, X~~T one from which that was learnt long ago, | separates
+// groups, and || those that wait until all before them are exhausted.
 #pragma once
 
 #include <string>

@@ -210,3 +210,28 @@ TEST_CASE("config: the first refused value is kept, cut off", "[config]") {
   CHECK(std::strlen(e.first_refused) == sizeof e.first_refused - 1);
   CHECK(lengthy.compare(0, sizeof e.first_refused - 1, e.first_refused) == 0);
 }
+
+TEST_CASE("config: HAPPY_SRV lists services by name, or by port, too", "[config][srv]") {
+  const happy_settings defaults = happy::default_settings();
+  CHECK(defaults.srv[0].name == std::string("xmpp-client"));
+  CHECK(defaults.srv[1].name == std::string("xmpp-server"));
+  CHECK(defaults.srv[2].name[0] == 0);
+
+  const happy_settings listed = read({"HAPPY_SRV=imap,xmpp-client=5222"}).settings;
+  CHECK(listed.srv[0].name == std::string("imap"));
+  CHECK(listed.srv[0].port == 0);
+  CHECK(listed.srv[1].name == std::string("xmpp-client"));
+  CHECK(listed.srv[1].port == 5222);
+  CHECK(listed.srv[2].name[0] == 0);
+  CHECK(read({"HAPPY_SRV=none"}).settings.srv[0].name[0] == 0);
+
+  for (const char* bad : {"HAPPY_SRV=,", "HAPPY_SRV=imap,", "HAPPY_SRV=imap=", "HAPPY_SRV=imap=0",
+                          "HAPPY_SRV=imap=65536", "HAPPY_SRV=_imap", "HAPPY_SRV=IMAP",
+                          "HAPPY_SRV=a-name-of-16-char", "HAPPY_SRV=a,b,c,d,e,f,g,h,i"}) {
+    INFO(bad);
+    const happy::environment e = read({bad});
+    CHECK(e.refused == 1);
+    CHECK(same(e.settings, defaults));
+  }
+  CHECK(read({"HAPPY_SRV=a,b,c,d,e,f,g,h"}).refused == 0);
+}

@@ -1,0 +1,60 @@
+#include "resolver/srv_answers.h"
+
+#include <algorithm>
+
+#include "resolver/text_scan.h"
+
+namespace happy {
+namespace {
+
+bool names(const service_record& r, std::string_view name) {
+  if (!name.empty() && name.back() == '.') name.remove_suffix(1);
+  return equal_ignoring_case(r.target, name);
+}
+
+bool any_names(const std::vector<service_record>& list, std::string_view name) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](const service_record& r) { return names(r, name); });
+}
+
+}  // namespace
+
+void srv_answers::forget_old(time_point now) {
+  std::erase_if(answers_, [&](const seen& s) { return now - s.since > srv_answer_lifetime; });
+}
+
+void srv_answers::note(std::vector<service_record> records, bool by_program, time_point now) {
+  forget_old(now);
+  std::erase_if(records, [](const service_record& r) { return !r.usable; });
+  if (records.empty()) return;
+  if (answers_.size() == max_srv_answers) answers_.pop_front();
+  seen fresh{.left = {}, .all = std::move(records), .since = now};
+  if (by_program) fresh.left = fresh.all;
+  answers_.push_back(std::move(fresh));
+}
+
+bool srv_answers::is_target(std::string_view name, time_point now) const {
+  return std::any_of(answers_.begin(), answers_.end(), [&](const seen& s) {
+    return now - s.since <= srv_answer_lifetime && any_names(s.all, name);
+  });
+}
+
+srv_companions srv_answers::follow(std::string_view name, std::uint32_t& random, time_point now) {
+  forget_old(now);
+  const auto latest = std::find_if(answers_.rbegin(), answers_.rend(),
+                                   [&](const seen& s) { return any_names(s.left, name); });
+  if (latest == answers_.rend()) return {};
+  std::vector<service_record>& left = latest->left;
+  order_srv(left, random);
+  const auto own = std::find_if(left.begin(), left.end(),
+                                [&](const service_record& r) { return names(r, name); });
+  srv_companions found{.records = {*own}, .port = own->port};
+  std::erase_if(left, [&](const service_record& r) { return names(r, name); });
+  for (const service_record& r : left) {
+    if (r.priority == found.records.front().priority) found.records.push_back(r);
+  }
+  if (found.records.size() == 1) found.records.clear();
+  return found;
+}
+
+}  // namespace happy

@@ -1,0 +1,129 @@
+// The hooks of res_query() and its kin: where a program asks for the SRV records of a listed service, what it
+// is answered is noticed. Everything else passes through, and the program gets what libc says in any case.
+
+#include <arpa/nameser.h>
+#include <resolv.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "shim/engine_visit.h"
+#include "shim/late_function.h"
+#include "shim/loader.h"
+#include "shim/process.h"
+
+// Where glibc's header renames what programs write.
+#undef res_query
+#undef res_search
+#undef res_nquery
+#undef res_nsearch
+
+namespace happy {
+namespace {
+
+using query_function = int (*)(const char*, int, int, unsigned char*, int);
+using state_function = int (*)(res_state, const char*, int, int, unsigned char*, int);
+
+constinit late_function<query_function> real_res_query{"res_query"};
+constinit late_function<query_function> real_res_search{"res_search"};
+constinit late_function<state_function> real_res_nquery{"res_nquery"};
+constinit late_function<state_function> real_res_nsearch{"res_nsearch"};
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// What follows `prefix` in `text`, in any case, or nullptr.
+const char* after(const char* text, const char* prefix) {
+  for (; *prefix != 0; ++prefix, ++text) {
+    if (lower(*text) != *prefix) return nullptr;
+  }
+  return text;
+}
+
+// "_xmpp-client._tcp.example.org", if xmpp-client is listed.
+bool is_listed(const char* name) {
+  if (name == nullptr || *name != '_') return false;
+  for (const happy_srv_service& s : process_environment().settings.srv) {
+    const char* rest = s.name[0] != 0 ? after(name + 1, s.name) : nullptr;
+    if (rest != nullptr && after(rest, "._tcp.") != nullptr) return true;
+  }
+  return false;
+}
+
+void notice(const char* name, int record_class, int type, const unsigned char* answer, int size) {
+  if (type != ns_t_srv || record_class != ns_c_in || size <= 0 || !hooks_live()) return;
+  if (!is_listed(name) || foreign_process()) return;
+  errno_saver keep;
+  const happy_engine* engine = load_engine();
+  if (engine == nullptr) return;
+  engine_visit visit;
+  engine->notice_srv(answer, static_cast<std::size_t>(size));
+}
+
+// libc calls without one: as if no nameserver could be asked.
+int no_such_function() {
+  errno = ENOSYS;
+  return -1;
+}
+
+int query(query_function ask, const char* name, int record_class, int type, unsigned char* answer,
+          int room) {
+  if (ask == nullptr) return no_such_function();
+  const int size = ask(name, record_class, type, answer, room);
+  notice(name, record_class, type, answer, std::min(size, room));
+  return size;
+}
+
+int query(state_function ask, res_state state, const char* name, int record_class, int type,
+          unsigned char* answer, int room) {
+  if (ask == nullptr) return no_such_function();
+  const int size = ask(state, name, record_class, type, answer, room);
+  notice(name, record_class, type, answer, std::min(size, room));
+  return size;
+}
+
+}  // namespace
+}  // namespace happy
+
+#define HAPPY_EXPORT extern "C" __attribute__((visibility("default")))
+
+// libc has each function under two names.
+HAPPY_EXPORT int res_query(const char* name, int record_class, int type, unsigned char* answer,
+                           int room) noexcept {
+  return happy::query(happy::real_res_query.get(), name, record_class, type, answer, room);
+}
+
+HAPPY_EXPORT int res_search(const char* name, int record_class, int type, unsigned char* answer,
+                            int room) noexcept {
+  return happy::query(happy::real_res_search.get(), name, record_class, type, answer, room);
+}
+
+HAPPY_EXPORT int res_nquery(res_state state, const char* name, int record_class, int type,
+                            unsigned char* answer, int room) noexcept {
+  return happy::query(happy::real_res_nquery.get(), state, name, record_class, type, answer, room);
+}
+
+HAPPY_EXPORT int res_nsearch(res_state state, const char* name, int record_class, int type,
+                             unsigned char* answer, int room) noexcept {
+  return happy::query(happy::real_res_nsearch.get(), state, name, record_class, type, answer, room);
+}
+
+HAPPY_EXPORT int __res_query(const char* name, int record_class, int type, unsigned char* answer,
+                             int room) noexcept {
+  return happy::query(happy::real_res_query.get(), name, record_class, type, answer, room);
+}
+
+HAPPY_EXPORT int __res_search(const char* name, int record_class, int type, unsigned char* answer,
+                              int room) noexcept {
+  return happy::query(happy::real_res_search.get(), name, record_class, type, answer, room);
+}
+
+HAPPY_EXPORT int __res_nquery(res_state state, const char* name, int record_class, int type,
+                              unsigned char* answer, int room) noexcept {
+  return happy::query(happy::real_res_nquery.get(), state, name, record_class, type, answer, room);
+}
+
+HAPPY_EXPORT int __res_nsearch(res_state state, const char* name, int record_class, int type,
+                               unsigned char* answer, int room) noexcept {
+  return happy::query(happy::real_res_nsearch.get(), state, name, record_class, type, answer, room);
+}
