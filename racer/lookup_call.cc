@@ -139,6 +139,7 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
     const ipv4_outlook outlook = expect_nat64(c, clock_now());
     options.ipv6_only = outlook.ipv6_only;
     options.nat64 = outlook.prefixes;
+    options.nat64_sought = outlook.ipv6_only && c.translator.query() != nullptr;
     if (bridge && !may_bridge(c, outlook)) return {id, declined{}};
     if (bridge) options.bridge = c.bridges.address_for(question.node);
     // A target is a host: it has no SRV records of its own.

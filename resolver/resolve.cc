@@ -310,6 +310,11 @@ resolution::settings settings_for(const wish& w, const name_plan& plan, std::uin
   if (s.complete) return s;
   if (s.ipv4 && s.ipv6 && s.preferred == family::ipv4 && !has_connectivity(family::ipv6))
     s.in_reserve = family::ipv6;
+  // QUERY-2: there may be a prefix; by the time of connect() it is known.
+  if (!s.ipv4 && w.af == AF_UNSPEC && options.nat64_sought) {
+    s.ipv4 = true;
+    s.in_reserve = family::ipv4;
+  }
   ask_for_service(s, plan.name, port, options);
   s.seed = static_cast<std::uint32_t>(now.time_since_epoch().count());
   return s;
@@ -399,7 +404,8 @@ void name_resolution::ask(time_point now) {
     settings.companions = options_.companions;
     meant_.service_port = options_.companion_port;
   }
-  if (options_.ipv6_only && af_ == AF_UNSPEC && !settings.ipv4)
+  const bool ipv4_unasked = !settings.ipv4 || settings.in_reserve == family::ipv4;
+  if (options_.ipv6_only && af_ == AF_UNSPEC && ipv4_unasked)
     meant_.last_resort = std::make_shared<const name_plan>(plan_);
   lookup_ = std::make_unique<lookup>(id_, plan_, settings);
 }
@@ -463,6 +469,7 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   if (search_.has_list()) out.meant.full_name = plan_.name + '.';
   // Who compares addresses is to see libc's order.
   add_answers(out.meant, state, complete_ ? std::nullopt : with_history(recall_from::all));
+  if (state.answered(record_type::a) != nullptr) out.meant.last_resort = nullptr;
   std::vector<address>& addresses = out.meant.handed;
   for (const candidate& c : out.meant.candidates) {
     const bool handed =

@@ -40,7 +40,8 @@ struct resolve_options {
   bool keep_hints = false;
   bool complete =
       false;  // wait for every answer: the process compares addresses instead of connecting
-  bool ipv6_only = false;  // V6ONLY-1
+  bool ipv6_only = false;     // V6ONLY-1
+  bool nat64_sought = false;  // of such a network: the query for a prefix is under way
   // Bridging: the program takes only IPv4, and is given this address if the name has only IPv6.
   std::optional<address> bridge{};
   prefix_list nat64{};  // of such a network: IPv4 addresses are of use although there is no IPv4

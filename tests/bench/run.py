@@ -33,8 +33,10 @@ EMPTY = TOOLS / "empty.so"
 ENGINE = pathlib.Path(lab.LIBRARY).with_name("libhappy-engine.so")
 TRUE = "/bin/true"
 NAME = "bench.test"
-ADDRESS4, ADDRESS6 = "198.51.100.1", "2001:db8:2::1"
+ADDRESS4, ADDRESS6 = "198.51.100.1", "2001:db8:64::cb00:7107"
 LIMIT_SECONDS = 60  # for any one program; the slowest takes 15
+# ADDRESS6 as a NAT64 would have it; there is no IPv4 route to it here.
+PREFIX, BEHIND = "2001:db8:64::/96", "203.0.113.7"
 
 
 class BenchError(Exception):
@@ -250,6 +252,22 @@ def non_blocking(network):
         yield Row(f"non-blocking connect, {place}", *best, "us", compared, goal)
 
 
+def literals(_):
+    """Connects to IPv4 literals: by a NAT64 against IPv6 itself, both with the library; and where there is IPv4."""
+    count, rounds = 500, 20
+    results = ([], [])
+    for turn in range(rounds):
+        for which in (0, 1) if turn % 2 == 0 else (1, 0):
+            command = [TOOLS / "client", (ADDRESS6, BEHIND)[which], "80", count, "1"]
+            results[which].append(fields(run(command, lab.LIBRARY, HAPPY_PREF64=PREFIX)))
+    plain = both(rounds, [TOOLS / "client", ADDRESS4, "80", count, "1"])
+    for text, found, goal in (("literal connect, NAT64 against IPv6", results, 60),
+                              ("literal connect, dual stack", plain, 1)):
+        for measure, key in ((text, "wall_us"), ("  processor time", "cpu_us")):
+            each = [[total / count for total in side] for side in columns(found, key)]
+            yield paired(measure, "us", each, goal=goal)
+
+
 def hand_over(_):
     """A winner put behind the program's socket, which is one of ten in an epoll set, as the trace tells it."""
     topology.call("nft", "add table ip6 slow; add chain ip6 slow out { type filter hook output priority 0; }; "
@@ -339,7 +357,7 @@ def race(_):
         yield Row(f"order, plan and race of {endpoints} endpoints", 0, float(took), "us", goal=20 if endpoints == "20" else None)
 
 
-MEASURES = (race, start_of_true, short_program, thousand, lookups, non_blocking, hand_over, srv_targets,
+MEASURES = (race, start_of_true, short_program, thousand, lookups, non_blocking, literals, hand_over, srv_targets,
             stdio, at_rest, memory, sizes)
 
 

@@ -90,3 +90,87 @@ def nat64_programs_both(network):
     nat64.advertise(f"{nat64.PREFIX}=1800")
     nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
     run_all(network, dns64=True)
+
+
+@case("no-ipv4", nameservers=nat64.NAMESERVERS, seconds=240, load=HEAVY)
+def nat64_programs_configured_dns64(network):
+    """Prefix by configuration, DNS64."""
+    nat64.start_translator(network)
+    nat64.start_resolver(network)
+    run_all(network, {"HAPPY_PREF64": nat64.PREFIX}, dns64=True)
+
+
+@case("no-ipv4", nameservers=nat64.NAMESERVERS, seconds=240, load=HEAVY)
+def nat64_programs_advertised_dns64(network):
+    """Prefix by router advertisement, DNS64 that does not answer for ipv4only.arpa."""
+    nat64.start_translator(network)
+    nat64.start_resolver(network, local_data='local-zone: "ipv4only.arpa." always_nodata')
+    nat64.start_listener(network)
+    nat64.advertise(f"{nat64.PREFIX}=1800")
+    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    run_all(network, dns64=True)
+
+
+def discovery_without_dns64(network):
+    """A nameserver that knows ipv4only.arpa by heart and synthesises nothing else."""
+    records = " ".join(f'local-data: "ipv4only.arpa. 60 IN AAAA {nat64.synthesised(a)}"'
+                       for a in ("192.0.0.170", "192.0.0.171")).replace(' local-data', '\n    local-data')
+    nat64.start_resolver(network, dns64=None, local_data=f'local-zone: "ipv4only.arpa." static\n    {records}')
+
+
+@case("no-ipv4", nameservers=nat64.NAMESERVERS, seconds=240, load=HEAVY)
+def nat64_programs_discovered_alone(network):
+    """Prefix by DNS, no DNS64."""
+    nat64.start_translator(network)
+    discovery_without_dns64(network)
+    run_all(network)
+
+
+TNAT64 = "/usr/lib/tnat64/libtnat64.so"
+# It hooks connect() alone: not for a JVM's mapped addresses, and not where getaddrinfo() refuses the literal before.
+BEYOND_TNAT64 = ("java", "apt-helper", "aria2c")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER, seconds=90, load=HEAVY)
+def nat64_beside_tnat64(network):
+    """Literals under tnat64 and under libhappy: what tnat64 reaches libhappy reaches, and three that it does not."""
+    matrix.compile_java()
+    nat64.start_translator(network)
+    config = network.folder / "tnat64.conf"
+    prefix = nat64.PREFIX.split("/", maxsplit=1)[0]
+    config.write_text(f"local = 127.0.0.0/255.0.0.0\nnat64_prefix = {prefix}\n", encoding="ascii")
+    reached = {}
+    for number, name in enumerate(("nc", "curl", "wget", *BEYOND_TNAT64), 1):
+        words, stdin, _ = matrix.PROGRAMS[name]
+        host = network.host(name.lower(), addresses=[f"198.51.100.{number}"])
+        words = [word.replace("{}", host.ipv4[0]) for word in words]
+        program = network.start(words, stdin=stdin, environment={"LD_PRELOAD": TNAT64, "TNAT64_CONF_FILE": str(config)})
+        with contextlib.suppress(LabError):
+            network.wait_for(lambda program=program: program.ended_within(0), 3)
+        program.wait(0)
+        network.sync()
+        other = bool(network.find("accept", address=host.ipv4[0]))
+        seconds, output = reached_after(network, words, stdin, host.ipv4[0], host.ipv4[0],
+                                        {"HAPPY_PREF64": nat64.PREFIX})
+        check(seconds is not None, f"{name} under libhappy: {output.strip()[-200:]!r}")
+        reached[name] = other
+    check(reached["nc"] and reached["wget"], f"tnat64 itself does not work here: {reached}")
+    check(not any(reached[name] for name in BEYOND_TNAT64), f"tnat64 has learnt: {reached}")
+
+
+# spec: QUERY-2
+@case("no-ipv4", nameservers=nat64.NAMESERVERS)
+def nat64_addrconfig_discovered(network):
+    """AI_ADDRCONFIG and a name with an A record alone, before the prefix is known: A is asked for once AAAA gives none."""
+    nat64.start_translator(network)
+    discovery_without_dns64(network)
+    host = network.host("four", addresses=["198.51.100.10"])
+    script = """
+import socket, sys
+family, type, protocol, _, to = socket.getaddrinfo(sys.argv[1], 80, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)[0]
+s = socket.socket(family, type, protocol)
+s.connect(to)
+print(s.getpeername()[0])
+"""
+    run = network.run(["python3", "-c", script, host.name], happy=True)
+    check(run.output.strip() == host.ipv4[0], f"peer: {run.output.strip()[-200:]!r}")
