@@ -104,12 +104,14 @@ def case_60_silent_group(network):
 @case()
 def refusing_group(network):
     """A group whose targets refuse is exhausted at once."""
-    a, b, c = network.host("a"), network.host("b"), network.host("c")
+    # Of IPv6 alone: the lab's servers answer a closed port by IPv4 with silence.
+    a, b = network.host("a", [ADDRESSES["live6"](20)]), network.host("b", [ADDRESSES["live6"](21)])
+    c = network.host("c")
     set_srv(network, (0, 1, REFUSED, a.name), (0, 1, REFUSED, b.name), (5, 0, ECHO, c.name))
     run = connect(network, patience_ms=10000)
     check_peer(run, c, ECHO)
     seen = syns_to(network, a, b, c)
-    check_equal([address in c.addresses() for address, _ in seen], [False] * 4 + [True], "SYNs to the second group")
+    check_equal([address in c.addresses() for address, _ in seen], [False] * 2 + [True], "SYNs to the second group")
     check_between(run.seconds(), 0, 3, "seconds")
 
 
@@ -122,9 +124,8 @@ def healthy_group(network):
     check_peer(connect(network), a, ECHO)
     check_equal(syns_to(network, a, c), [(a.ipv6[0], ECHO)], "SYNs")
     half = network.host("half", [ADDRESSES["dead6"](30), ADDRESSES["live4"](40)])
-    set_srv(network, (0, 0, ECHO, half.name), (5, 0, HTTPS, c.name), owner="_xmpp-client._tcp.half.test")
-    network.set_record("half.test", "A", records=[])
-    check_peer(connect(network, name="half.test"), Host("", [], half.ipv4), ECHO)
+    set_srv(network, (0, 0, ECHO, half.name), (5, 0, HTTPS, c.name), owner="_xmpp-client._tcp.split.test")
+    check_peer(connect(network, name="split.test"), Host("", [], half.ipv4), ECHO)
     check_equal(syns_to(network, c), [], "SYNs to the second group")
 
 
@@ -149,7 +150,7 @@ def no_srv_record(network):
     network.set_record(DOMAIN, "A", records=own.ipv4)
     check_peer(connect(network), own, XMPP)
     check_equal(queries(network, OWNER, DOMAIN), [(OWNER, "SRV"), (DOMAIN, "AAAA"), (DOMAIN, "A")], "queries")
-    a = network.host("a")
+    a = network.host("a", [ADDRESSES["live6"](20)])
     set_srv(network, (0, 0, REFUSED, a.name), owner="_xmpp-client._tcp.late.test")
     network.set_record("late.test", "AAAA", records=own.ipv6)
     check_peer(connect(network, name="late.test"), own, XMPP)
