@@ -2,6 +2,7 @@
 
 #include "racer/nonblocking_connect.h"
 #include "resolver/clock.h"
+#include "resolver/lookup_intent.h"
 #include "shim/base/address_filter.h"
 
 #include <algorithm>

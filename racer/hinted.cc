@@ -5,6 +5,7 @@
 #include "racer/connect_call.h"
 #include "racer/lookup_call.h"
 #include "resolver/clock.h"
+#include "resolver/lookup_intent.h"
 #include "resolver/source_address.h"
 #include "resolver/trace.h"
 #include "shim/base/handler_sign.h"

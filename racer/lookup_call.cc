@@ -7,6 +7,7 @@
 #include "racer/synthesis.h"
 #include "resolver/clock.h"
 #include "resolver/dns_reply.h"
+#include "resolver/lookup_intent.h"
 #include "shim/base/raw_syscall.h"
 
 namespace happy {

@@ -13,19 +13,11 @@
 #include "resolver/lookup.h"
 #include "resolver/name_search.h"
 #include "resolver/prefix_discovery.h"
+#include "resolver/query_settings.h"
 #include "resolver/system_files.h"
 #include "shim/abi.h"
 
 namespace happy {
-
-// A service whose records steer connects to its port: https at 443, and what the user lists.
-struct known_service {
-  std::uint16_t port = 0;
-  std::string scheme;
-};
-
-// What the user's settings say.
-std::vector<known_service> services_from(const happy_settings& settings);
 
 struct resolve_options {
   bool v2 = false;  // RFC 8305: a positive AAAA answer is acted on at once
@@ -106,20 +98,5 @@ class name_resolution {
   intent meant_;
   std::unique_ptr<lookup> lookup_;
 };
-
-// The intent behind a list that the real getaddrinfo() gave; `candidates` is empty if it holds nothing
-// that TCP could connect to.
-intent intent_of(std::uint64_t id, const happy_question& question, const addrinfo* list,
-                 time_point now);
-
-// The same for gethostbyname(name).
-intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time_point now);
-
-// Takes late answers into the intent, each address in its place in the order: new ones, and the loss of hints
-// that were not confirmed. True if anything changed.
-bool add_late_answers(intent& meant, const resolution& state);
-
-// The same for the A records that were asked for in the end: they join what is known.
-bool add_last_resort(intent& meant, const resolution& state);
 
 }  // namespace happy

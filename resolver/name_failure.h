@@ -1,0 +1,25 @@
+// What glibc makes of a name that has no addresses: what getaddrinfo() says, and whether the search goes on.
+#pragma once
+
+#include <optional>
+
+#include "resolver/name_search.h"
+#include "resolver/resolution.h"
+#include "resolver/resolv_conf.h"
+
+namespace happy {
+
+// nullopt where it takes glibc to know.
+std::optional<name_verdict> verdict_on(const resolution& state, const resolver_config& config);
+
+// The EAI_* code that getaddrinfo() makes of it.
+int error_code(name_verdict v);
+
+// The same by way of gethostbyname2(), for which it matters how the last query ended; nullopt where errno
+// decides as the program has left it. `hollow`: all that was asked for was so.
+std::optional<int> old_error_code(const name_search& search, bool hollow);
+
+// Whether aliases that lead to nothing were all that was answered.
+bool is_hollow(const resolution& state);
+
+}  // namespace happy
