@@ -19,7 +19,7 @@ int compare_addresses(const void* a, const void* b) {
 // As glibc does it, because of several of one address (link-local ones on several interfaces) any may be found.
 std::vector<own_address> sorted_own_addresses() {
   std::vector<own_address> own = own_addresses();
-  std::qsort(own.data(), own.size(), sizeof(own_address), compare_addresses);
+  if (!own.empty()) std::qsort(own.data(), own.size(), sizeof(own_address), compare_addresses);
   return own;
 }
 

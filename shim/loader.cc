@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -113,7 +114,22 @@ void* dlopen_fd(int fd) {
   return libc.dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
+// Under a limit of address space (RLIMIT_AS) what a library takes is missing to the program afterwards: the engine
+// and its first lookup need a third of this.
+bool has_room() {
+  constexpr long room = 4L << 20;
+  const long at =
+      raw_syscall(SYS_mmap, 0, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at < 0 && at > -4096) return false;
+  raw_syscall(SYS_munmap, at, room);
+  return true;
+}
+
 void* load_library(const char* name, const char** why) {
+  if (!has_room()) {
+    *why = "no room in the address space";
+    return nullptr;
+  }
   const int fd = open_trusted(name, *why);
   if (fd < 0) return nullptr;
   void* library = dlopen_fd(fd);

@@ -288,6 +288,11 @@ class Lab:
         self.sync()
         return [accept for accept in self.find("accept") if accept["address"] in host.addresses()]
 
+    def wait_accepts(self, host, count, seconds=5):
+        """accepts(host) once there are `count`: a program may end before the last packet of its handshake has arrived."""
+        self.wait_for(lambda: len([a for a in self.find("accept") if a["address"] in host.addresses()]) >= count, seconds)
+        return self.accepts(host)
+
     def wait_end(self, accept, seconds=5):
         """The event of the connection's end, waited for."""
         self.wait_for(lambda: self.find("end", id=accept["id"], where=accept["where"]), seconds)

@@ -10,6 +10,7 @@ import random
 import subprocess
 
 import lab
+import sanitizer
 import topology
 from cases import VICTIMS, case, check
 
@@ -115,7 +116,7 @@ def address_order_is_libcs(network):
         network._zone[name] = {"AAAA": {"records": six}, "A": {"records": four}}  # pylint: disable=protected-access
     network._write_zone()  # pylint: disable=protected-access
     trace = {"HAPPY_TRACE": str(network.folder / "orders.trace")} if ROUNDS <= 10 else {}
-    askers = [_Asker({}), _Asker({**lab.preloaded(), "HAPPY_PARTIAL": "0", **trace})]
+    askers = [_Asker({}), _Asker({**sanitizer.preload(lab.LIBRARY), "HAPPY_PARTIAL": "0", **trace})]
     differences, answers, orders = [], 0, set()
     for number in range(FIRST_ROUND, FIRST_ROUND + ROUNDS):
         dice = random.Random(number)

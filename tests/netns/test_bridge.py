@@ -35,12 +35,6 @@ print(host.name.decode(), host.type, host.length, bool(host.aliases[0]), address
 """
 
 
-def accepts_of(network, host):
-    """The server's accept events."""
-    network.sync()
-    return network.accepts(host)
-
-
 @case("no-ipv4", nameservers=V6_NAMESERVER, seconds=60)
 def bridge_programs(network):
     """Unmodified IPv4-only programs reach a server that has only an AAAA record, by name."""
@@ -67,7 +61,7 @@ def bridge_gethostbyname(network):
 def check_reached_v6(network, host, run):
     """The connection came in over IPv6."""
     check_equal(run.status, 0, f"status ({run.output.strip()[-200:]!r})")
-    check(accepts_of(network, host), "no connection")
+    network.wait_accepts(host, 1)
 
 
 @case("no-ipv4", nameservers=V6_NAMESERVER)
@@ -93,7 +87,7 @@ for blocking in (True, False):
 """
     run = network.run(["python3", "-c", script, host.name], happy=True)
     check_equal((run.status, run.output), (0, ""), "status and output")
-    check_equal(len(accepts_of(network, host)), 4, "connections of parent and children")
+    check_equal(len(network.wait_accepts(host, 4)), 4, "connections of parent and children")
 
 
 LOOK = """

@@ -30,9 +30,8 @@ def connect(network, host, folder, program="wget", retry_s=60, **settings):
     run = network.run(known.command(host), happy=True, stdin=known.stdin, environment={
         "XDG_RUNTIME_DIR": str(folder), "HAPPY_HISTORY_RETRY_S": str(retry_s), **settings})
     check_equal(run.status, known.status, f"status of {program}: {run.output[-300:]}")
-    network.sync()
+    accepts = network.wait_accepts(host, before[1] + 1)[before[1]:]
     syns = network.syns(host)[before[0]:]
-    accepts = network.accepts(host)[before[1]:]
     check_equal(len(accepts), 1, "connections")
     asked_ms = network.find("query", name=host.name)[before[2]]["time_ms"]
     return families(syns), accepts[0]["time_ms"] - asked_ms, families(accepts)
