@@ -8,7 +8,7 @@
 //      mixed-eintr   as eintr; a handler with SA_RESTART is installed for SIGUSR1 too, and runs at half the time
 //      mixed-restart as restart; a handler without SA_RESTART is installed for SIGUSR1, and does not run
 //      sndtimeo      SO_SNDTIMEO on the fd
-//      sndtimeo-restart  the same, and SIGALRM with SA_RESTART at half the time (such a connect() is not restarted)
+//      sndtimeo-restart  the same, and SIGALRM with SA_RESTART at a third of the time (such a connect() is not restarted)
 //      jump          SIGALRM, its handler leaves connect() by siglongjmp
 //      jump-restart  the same, the handler has SA_RESTART
 //      close         another thread closes the fd, and a file takes its number
@@ -76,7 +76,7 @@ static void arrange(void) {
   if (is("mixed-restart")) handle(SIGUSR1, note, 0);
   if (is("sndtimeo") || is("sndtimeo-restart"))
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-  if (is("sndtimeo-restart")) signal_after(SIGALRM, after_ms / 2);
+  if (is("sndtimeo-restart")) signal_after(SIGALRM, after_ms / 3);
   if (!is("sndtimeo") && !is("sndtimeo-restart") && !closes()) signal_after(SIGALRM, after_ms);
 }
 
