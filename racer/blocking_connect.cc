@@ -35,11 +35,6 @@ void limit_to_program_deadline(pending_race& r, time_point now) {
   r.borrowed_timeout = set_send_timeout(r.fd, to_timeval(left));
 }
 
-happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error) {
-  end_race(c, r);
-  return give(call, result, error);
-}
-
 happy_step leave(core& c, pending_race& r, happy_connect& call, int error, const char* why) {
   abandon(c, r, why);
   // connect() entered again on a pending socket says EALREADY where the first call said EINPROGRESS.

@@ -66,13 +66,8 @@ const char* judge_socket(pending_race& r, const happy_connect& call) {
   if (flags < 0) return "not a socket";
   r.non_blocking = (flags & O_NONBLOCK) != 0;
 
-  socket_address local;
-  local.length = sizeof local.storage;
   endpoint bound;
-  if (real->getsockname(r.fd, local.get(), &local.length) != 0 ||
-      !from_sockaddr(local.get(), local.length, bound)) {
-    return "no local address";
-  }
+  if (!read_local(r.fd, bound)) return "no local address";
   r.original.socket_family = bound.address.family;
   if (bound.address.family != r.named.address.family) return "address and socket of two families";
   if (bound.port != 0 && call.free_port == 0) return "bound to a local port";

@@ -35,6 +35,20 @@ bool read_socket(int fd, int level, int name, Value& value) {
   return real->getsockopt(fd, level, name, &value, &length) == 0;
 }
 
+// The local address and port; false if the kernel does not say.
+inline bool read_local(int fd, endpoint& local) {
+  socket_address name;
+  name.length = sizeof name.storage;
+  return real->getsockname(fd, name.get(), &name.length) == 0 &&
+         from_sockaddr(name.get(), name.length, local);
+}
+
+// 0: none yet.
+inline std::uint16_t local_port(int fd) {
+  endpoint local;
+  return read_local(fd, local) ? local.port : std::uint16_t{0};
+}
+
 enum class handed : std::uint8_t {
   to_worker,
   to_nobody,  // there is none

@@ -136,11 +136,6 @@ void let_original_through(const pending_race& r) {
     real->setsockopt(r.fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark);
 }
 
-happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error) {
-  end_race(c, r);
-  return give(call, result, error);
-}
-
 // The program has come to an endpoint that a hidden attempt is trying: the socket of that attempt becomes
 // the program's, and no endpoint gets two SYNs. From then on it is one of the program's own.
 bool take_attempt(pending_race& first, pending_race& r) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "racer/caller.h"
+#include "racer/connect_call.h"
 #include "racer/handover.h"
 #include "racer/history_notes.h"
 #include "racer/nonblocking_connect.h"
@@ -288,6 +289,11 @@ void end_race(core& c, pending_race& r) {
     c.hidden_worker.wake();
   else if (watched)
     c.hidden_worker.wake_to_end();
+}
+
+happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error) {
+  end_race(c, r);
+  return give(call, result, error);
 }
 
 void quiesce(core& c, bool network_changes) {

@@ -48,6 +48,9 @@ delivery publish(pending_race& r);
 // Frees the record, whatever the outcome was; a worker that watched it looks for what is left.
 void end_race(core& c, pending_race& r);
 
+// Ends it with what its caller is told.
+happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int error);
+
 // Gives up all races and waits until the worker is gone, at most 50 ms; forgets what is known of names
 // if the network changes under it. Takes the lock itself.
 void quiesce(core& c, bool network_changes);

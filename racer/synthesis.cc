@@ -60,9 +60,7 @@ happy_lookup_step discover(core& c, happy_synthesis& call, time_point now) {
 using candidate_list = std::vector<candidate>;
 
 void append(candidate_list& list, const address& a) {
-  const bool known =
-      std::any_of(list.begin(), list.end(), [&](const candidate& x) { return x.destination == a; });
-  if (!known && list.size() < max_candidates) list.push_back({.destination = a});
+  if (!holds(list, a) && list.size() < max_candidates) list.push_back({.destination = a});
 }
 
 // The named address first, then the others of its name: as the program would go on.
@@ -109,23 +107,9 @@ bool read_socket_state(const core& c, pending_race& r, endpoint& bound) {
   const int protocol = r.original.protocol;
   const bool stream = type == SOCK_STREAM && (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP);
   if (!stream && !(c.host.settings->udp != 0 && type == SOCK_DGRAM && is_datagram(r))) return false;
-  socket_address local;
-  local.length = sizeof local.storage;
-  if (real->getsockname(r.fd, local.get(), &local.length) != 0 ||
-      !from_sockaddr(local.get(), local.length, bound)) {
-    return false;
-  }
+  if (!read_local(r.fd, bound)) return false;
   r.cookie = socket_cookie(r.fd);
   return r.cookie != 0;
-}
-
-std::uint16_t local_port(int fd) {
-  socket_address local;
-  local.length = sizeof local.storage;
-  endpoint where;
-  const bool known = real->getsockname(fd, local.get(), &local.length) == 0 &&
-                     from_sockaddr(local.get(), local.length, where);
-  return known ? where.port : std::uint16_t{0};
 }
 
 // What is left when a UDP socket has no peer any more is its program's choice. The kernel gives it a port already

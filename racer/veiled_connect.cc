@@ -28,17 +28,6 @@ bool is_tied_to_interface(int fd, family f) {
   return index != 0;
 }
 
-std::uint16_t local_port(int fd) {
-  socket_address local;
-  local.length = sizeof local.storage;
-  endpoint where;
-  if (real->getsockname(fd, local.get(), &local.length) != 0 ||
-      !from_sockaddr(local.get(), local.length, where)) {
-    return 0;
-  }
-  return where.port;
-}
-
 // The wildcard address, so that the socket keeps the choice of its source address.
 std::uint16_t take_port(int fd, family f) {
   address any{};

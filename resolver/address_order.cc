@@ -265,4 +265,15 @@ family counted_family(const candidate& c) {
   return c.translation_length != 0 ? family::ipv4 : c.destination.family;
 }
 
+bool holds(std::span<const candidate> list, const address& a) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](const candidate& c) { return c.destination == a; });
+}
+
+bool holds(std::span<const candidate> list, const candidate& like) {
+  return std::any_of(list.begin(), list.end(), [&](const candidate& c) {
+    return c.destination == like.destination && c.port == like.port;
+  });
+}
+
 }  // namespace happy

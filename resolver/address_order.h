@@ -47,6 +47,10 @@ struct candidate {
   bool demoted = false;      // it failed lately, and is not due for another try
 };
 
+bool holds(std::span<const candidate> list, const address& a);
+// The same address at the same port.
+bool holds(std::span<const candidate> list, const candidate& like);
+
 // A row of one of the tables of RFC 6724: what belongs to the addresses inside a prefix. IPv4 addresses
 // are looked up as ::ffff:a.b.c.d.
 struct policy_row {

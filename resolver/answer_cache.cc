@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "resolver/host_name.h"
+#include "resolver/sole_visit.h"
 
 namespace happy {
 namespace {
@@ -112,20 +113,6 @@ answer_cache& process_cache() {
   return *known;
 }
 
-class holder {
- public:
-  holder() : mine_(!busy.exchange(true, std::memory_order_acquire)) {}
-  holder(const holder&) = delete;
-  holder& operator=(const holder&) = delete;
-  ~holder() {
-    if (mine_) busy.store(false, std::memory_order_release);
-  }
-  bool mine() const { return mine_; }
-
- private:
-  bool mine_;
-};
-
 // Counts of both kinds are small numbers.
 std::uint64_t whole(std::uint64_t generation) {
   return generation ^ forgotten.load(std::memory_order_acquire) << 32;
@@ -135,19 +122,19 @@ std::uint64_t whole(std::uint64_t generation) {
 
 std::optional<answer> find_known_answer(std::string_view name, record_type type,
                                         std::uint64_t generation, time_point now) {
-  const holder h;
+  const sole_visit h(busy);
   if (!h.mine()) return std::nullopt;
   return process_cache().find(name, type, whole(generation), now);
 }
 
 void keep_known_answer(std::string_view name, const answer& what, std::uint64_t generation,
                        time_point now) {
-  const holder h;
+  const sole_visit h(busy);
   if (h.mine()) process_cache().keep(name, what, whole(generation), now);
 }
 
 void drop_known_answers(std::string_view name) noexcept {
-  const holder h;
+  const sole_visit h(busy);
   if (!h.mine()) return forget_known_answers();
   answer_cache* known = the_cache.load(std::memory_order_acquire);
   if (known != nullptr) known->drop(name);

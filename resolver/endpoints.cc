@@ -7,14 +7,8 @@
 namespace happy {
 namespace {
 
-bool contains(const std::vector<candidate>& list, const candidate& like) {
-  return std::any_of(list.begin(), list.end(), [&](const candidate& c) {
-    return c.destination == like.destination && c.port == like.port;
-  });
-}
-
 void add(std::vector<candidate>& list, const candidate& c) {
-  if (list.size() < max_candidates && !contains(list, c)) list.push_back(c);
+  if (list.size() < max_candidates && !holds(list, c)) list.push_back(c);
 }
 
 // Adds the addresses of one name and family, each made like `form`.

@@ -8,15 +8,7 @@ namespace happy {
 namespace {
 
 bool holds(const intent& i, const address& a) {
-  return std::find(i.handed.begin(), i.handed.end(), a) != i.handed.end() ||
-         std::any_of(i.candidates.begin(), i.candidates.end(),
-                     [&](const candidate& c) { return c.destination == a; });
-}
-
-bool holds(const std::vector<candidate>& list, const candidate& like) {
-  return std::any_of(list.begin(), list.end(), [&](const candidate& c) {
-    return c.destination == like.destination && c.port == like.port;
-  });
+  return std::find(i.handed.begin(), i.handed.end(), a) != i.handed.end() || holds(i.candidates, a);
 }
 
 bool is_fresh(const intent& i, time_point now) { return now - i.made <= intent_lifetime; }

@@ -20,11 +20,6 @@ void trace_order(std::uint64_t id, const char* event, const std::vector<candidat
   emit(line);
 }
 
-bool contains(const std::vector<candidate>& list, const address& a) {
-  return std::any_of(list.begin(), list.end(),
-                     [&](const candidate& c) { return c.destination == a; });
-}
-
 // NAT64-1
 std::uint8_t translation_length(const prefix_list& prefixes, const address& a) {
   for (const nat64_prefix& p : prefixes) {
@@ -130,7 +125,7 @@ intent intent_of(std::uint64_t id, const happy_question& question, const addrinf
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     endpoint where;
     if (!from_sockaddr(entry->ai_addr, entry->ai_addrlen, where)) continue;
-    if (contains(meant.candidates, where.address)) continue;
+    if (holds(meant.candidates, where.address)) continue;
     if (meant.candidates.size() == max_candidates) break;
     meant.candidates.push_back({.destination = where.address});
   }
@@ -148,7 +143,7 @@ intent intent_of(std::uint64_t id, const char* name, const hostent& answer, time
     if (answer.h_addrtype == AF_INET) std::memcpy(&in4, *item, sizeof in4);
     if (answer.h_addrtype == AF_INET6) std::memcpy(&in6, *item, sizeof in6);
     const address where = answer.h_addrtype == AF_INET ? from_in_addr(in4) : from_in6_addr(in6);
-    if (!contains(meant.candidates, where)) meant.candidates.push_back({.destination = where});
+    if (!holds(meant.candidates, where)) meant.candidates.push_back({.destination = where});
   }
   put_in_order(meant, meant.candidates);
   trace_order(id, "order", meant.candidates);
@@ -164,7 +159,7 @@ bool add_last_resort(intent& meant, const resolution& state) {
   if (found == nullptr) return false;
   std::vector<candidate> both = meant.candidates;
   for (const address& a : found->addresses) {
-    if (both.size() < max_candidates && !contains(both, a)) both.push_back({.destination = a});
+    if (both.size() < max_candidates && !holds(both, a)) both.push_back({.destination = a});
   }
   if (!replace(meant, meant.candidates, std::move(both), recall_from::memory)) return false;
   trace_order(meant.id, "order", meant.candidates);

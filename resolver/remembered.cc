@@ -8,6 +8,7 @@
 #include "resolver/attachment.h"
 #include "resolver/history_file.h"
 #include "resolver/network.h"
+#include "resolver/sole_visit.h"
 #include "shim/base/guards.h"
 
 namespace happy {
@@ -37,20 +38,6 @@ memory& the_memory() {
   static memory* made = new (storage) memory;  // the first call comes from keep_history()
   return *made;
 }
-
-class holder {
- public:
-  holder() : mine_(!busy.exchange(true, std::memory_order_acquire)) {}
-  holder(const holder&) = delete;
-  holder& operator=(const holder&) = delete;
-  ~holder() {
-    if (mine_) busy.store(false, std::memory_order_release);
-  }
-  bool mine() const { return mine_; }
-
- private:
-  bool mine_;
-};
 
 bool is_stale(time_point asked, time_point now) {
   return asked == time_point::min() || now < asked || now - asked >= history_freshness;
@@ -141,7 +128,7 @@ recalled recall(std::span<candidate> list, std::string_view name, recall_from wh
                 time_point now) {
   recalled found;
   if (!history_is_kept()) return found;
-  const holder h;
+  const sole_visit h(busy);
   if (!h.mine()) return found;
   errno_saver keep;
   memory& m = the_memory();
@@ -163,7 +150,7 @@ recalled recall(std::span<candidate> list, std::string_view name, recall_from wh
 
 bool success_is_news(const address& a, std::uint64_t name) {
   if (!any_known.load(std::memory_order_relaxed)) return false;
-  const holder h;
+  const sole_visit h(busy);
   if (!h.mine()) return false;
   const memory& m = the_memory();
   return m.network != 0 && m.known.would_clear(m.network, a, name);
@@ -171,7 +158,7 @@ bool success_is_news(const address& a, std::uint64_t name) {
 
 void remember(std::span<const history_note> notes, time_point now) {
   if (!history_is_kept() || notes.empty()) return;
-  const holder h;
+  const sole_visit h(busy);
   if (!h.mine()) return;
   errno_saver keep;
   memory& m = the_memory();

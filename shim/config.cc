@@ -38,8 +38,7 @@ constexpr knob all_knobs[] = {
      "addresses of the first family tried before the first of the other"},
     {"HAPPY_PREF64", knob_kind::prefixes, "", 0, 0, 0, nullptr, "",
      "on IPv6-only networks: the NAT64 prefixes to use instead of what routers and DNS say; none: "
-     "no "
-     "NAT64"},
+     "no NAT64"},
     {"HAPPY_LAST_RESORT_SYNTHESIS_DELAY_MS", knob_kind::number, "ms", 0, 60'000, 2000,
      &happy_settings::last_resort_synthesis_delay_ms, "",
      "on IPv6-only networks, where A records were not asked for: how long after the last attempt "

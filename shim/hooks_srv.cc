@@ -50,14 +50,22 @@ bool is_listed(const char* name) {
   return false;
 }
 
-void notice(const char* name, int record_class, int type, const unsigned char* answer, int size) {
-  if (type != ns_t_srv || record_class != ns_c_in || size <= 0 || !hooks_live()) return;
-  if (!is_listed(name) || foreign_process()) return;
+struct question {
+  const char* name;
+  int record_class;
+  int type;
+  unsigned char* answer;
+  int room;
+};
+
+void notice(const question& q, int size) {
+  if (q.type != ns_t_srv || q.record_class != ns_c_in || size <= 0 || !hooks_live()) return;
+  if (!is_listed(q.name) || foreign_process()) return;
   errno_saver keep;
   const happy_engine* engine = load_engine();
   if (engine == nullptr) return;
   engine_visit visit;
-  engine->notice_srv(answer, static_cast<std::size_t>(size));
+  engine->notice_srv(q.answer, static_cast<std::size_t>(size));
 }
 
 // libc calls without one: as if no nameserver could be asked.
@@ -66,19 +74,12 @@ int no_such_function() {
   return -1;
 }
 
-int query(query_function ask, const char* name, int record_class, int type, unsigned char* answer,
-          int room) {
+// `state`: what the functions with an n take first.
+template <typename Function, typename... State>
+int query(Function ask, const question& q, State... state) {
   if (ask == nullptr) return no_such_function();
-  const int size = ask(name, record_class, type, answer, room);
-  notice(name, record_class, type, answer, std::min(size, room));
-  return size;
-}
-
-int query(state_function ask, res_state state, const char* name, int record_class, int type,
-          unsigned char* answer, int room) {
-  if (ask == nullptr) return no_such_function();
-  const int size = ask(state, name, record_class, type, answer, room);
-  notice(name, record_class, type, answer, std::min(size, room));
+  const int size = ask(state..., q.name, q.record_class, q.type, q.answer, q.room);
+  notice(q, std::min(size, q.room));
   return size;
 }
 
@@ -90,40 +91,44 @@ int query(state_function ask, res_state state, const char* name, int record_clas
 // libc has each function under two names.
 HAPPY_EXPORT int res_query(const char* name, int record_class, int type, unsigned char* answer,
                            int room) noexcept {
-  return happy::query(happy::real_res_query.get(), name, record_class, type, answer, room);
+  return happy::query(happy::real_res_query.get(), {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int res_search(const char* name, int record_class, int type, unsigned char* answer,
                             int room) noexcept {
-  return happy::query(happy::real_res_search.get(), name, record_class, type, answer, room);
+  return happy::query(happy::real_res_search.get(), {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int res_nquery(res_state state, const char* name, int record_class, int type,
                             unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nquery.get(), state, name, record_class, type, answer, room);
+  return happy::query(happy::real_res_nquery.get(), {name, record_class, type, answer, room},
+                      state);
 }
 
 HAPPY_EXPORT int res_nsearch(res_state state, const char* name, int record_class, int type,
                              unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nsearch.get(), state, name, record_class, type, answer, room);
+  return happy::query(happy::real_res_nsearch.get(), {name, record_class, type, answer, room},
+                      state);
 }
 
 HAPPY_EXPORT int __res_query(const char* name, int record_class, int type, unsigned char* answer,
                              int room) noexcept {
-  return happy::query(happy::real_res_query.get(), name, record_class, type, answer, room);
+  return happy::query(happy::real_res_query.get(), {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int __res_search(const char* name, int record_class, int type, unsigned char* answer,
                               int room) noexcept {
-  return happy::query(happy::real_res_search.get(), name, record_class, type, answer, room);
+  return happy::query(happy::real_res_search.get(), {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int __res_nquery(res_state state, const char* name, int record_class, int type,
                               unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nquery.get(), state, name, record_class, type, answer, room);
+  return happy::query(happy::real_res_nquery.get(), {name, record_class, type, answer, room},
+                      state);
 }
 
 HAPPY_EXPORT int __res_nsearch(res_state state, const char* name, int record_class, int type,
                                unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nsearch.get(), state, name, record_class, type, answer, room);
+  return happy::query(happy::real_res_nsearch.get(), {name, record_class, type, answer, room},
+                      state);
 }

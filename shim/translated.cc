@@ -99,16 +99,13 @@ void note_translated(std::uint64_t cookie, std::uint32_t ipv4, std::uint32_t fla
 
 int find_translated(std::uint64_t cookie, std::uint32_t* ipv4, std::uint32_t* flags) {
   if (cookie == 0 || !any_translated()) return 0;
-  for (std::uint32_t step = 0; step < longest_way; ++step) {
-    slot& s = slot_at(cookie, step);
-    if (s.cookie.load(std::memory_order_acquire) != cookie) continue;
-    const std::uint64_t what = s.what.load(std::memory_order_acquire);
-    if (s.cookie.load(std::memory_order_acquire) != cookie) continue;  // replaced meanwhile
-    *ipv4 = static_cast<std::uint32_t>(what);
-    *flags = static_cast<std::uint32_t>(what >> 32);
-    return 1;
-  }
-  return 0;
+  const slot* s = find_slot(cookie);
+  if (s == nullptr) return 0;
+  const std::uint64_t what = s->what.load(std::memory_order_acquire);
+  if (s->cookie.load(std::memory_order_acquire) != cookie) return 0;  // replaced meanwhile
+  *ipv4 = static_cast<std::uint32_t>(what);
+  *flags = static_cast<std::uint32_t>(what >> 32);
+  return 1;
 }
 
 bool is_translated(int fd, translated_socket& found) {
