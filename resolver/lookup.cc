@@ -139,7 +139,7 @@ bool lookup::absorb(std::size_t number, time_point now) {
     keep_known_answer(resolution_.name_of(number), *a, generation_, now);
     resolution_.handle(number, *a, now);
     queries.clear();
-    lives_ = true;
+    lives_since_ = std::min(lives_since_, now);
     return true;
   }
   return false;
@@ -147,8 +147,9 @@ bool lookup::absorb(std::size_t number, time_point now) {
 
 // never: it has its answer, none has one, or it was repeated often enough.
 time_point lookup::next_resend(const asked& a) const {
-  if (a.queries.empty() || !lives_ || a.queries.size() > std::size(resend_after)) return never;
-  return a.sent + resend_after[a.queries.size() - 1];
+  if (a.queries.empty() || lives_since_ == never || a.queries.size() > std::size(resend_after))
+    return never;
+  return std::max(a.sent, lives_since_) + resend_after[a.queries.size() - 1];
 }
 
 void lookup::resend_if_due(time_point now) {

@@ -16,7 +16,7 @@ namespace happy {
 // beyond are looked at only when the others give an occasion.
 inline constexpr std::size_t max_lookup_fds = 4 * max_query_fds;
 
-// Once any query has been answered, the nameserver lives: a silent one is sent again after
+// Once any query has been answered, a nameserver lives: from then on a silent one is sent again after
 // these times, long before the resolver's own retry (5 s), because a late answer is of use for 5 s only.
 inline constexpr duration resend_after[] = {milliseconds(300), milliseconds(1000),
                                             milliseconds(2500)};
@@ -78,8 +78,8 @@ class lookup {
   name_plan plan_;
   std::uint64_t generation_;  // of all that the answers remembered hang on
   resolution resolution_;
-  std::vector<asked> asked_;  // by the state machine's numbers
-  bool lives_ = false;        // a query has been answered
+  std::vector<asked> asked_;        // by the state machine's numbers
+  time_point lives_since_ = never;  // the first answer: a nameserver lives
   bool hidden_ = false;
   bool dropped_ = false;
   time_point last_resort_until_ = never;
