@@ -227,6 +227,14 @@ happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int e
   return go_on_without_named(c, r, call, error, now);
 }
 
+happy_step go_on(core& c, pending_race& r, happy_connect& call, int error, time_point now) {
+  switch (call.stage) {
+    case stage_quiet: return quiet_returned(c, r, call, error, now);
+    case stage_timed: return timed_returned(c, r, call, error, now);
+    default: return untimed_returned(c, r, call, error, now);
+  }
+}
+
 }  // namespace
 
 void restore_send_timeout(pending_race& r, bool sure) {
@@ -277,11 +285,15 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
     restore_send_timeout(r);
     return leave(c, r, call, error, "not an endpoint's failure");
   }
-  switch (call.stage) {
-    case stage_quiet: return quiet_returned(c, r, call, error, now);
-    case stage_timed: return timed_returned(c, r, call, error, now);
-    default: return untimed_returned(c, r, call, error, now);
-  }
+  const bool timed = r.program_deadline != never;
+  const happy_step next = go_on(c, r, call, error, now);
+  // What is one call to the program is about to go on with another one: a signal that has come in between would
+  // have its handler run, and interrupt nothing.
+  if (next == HAPPY_STEP_RESULT || !interruption_is_due(call.signals, timed)) return next;
+  pending_race* still = c.races.find(call.record, call.generation);
+  if (still == nullptr) return give(call, -1, EINTR);
+  restore_send_timeout(*still);
+  return leave(c, *still, call, EINTR, "interrupted");
 }
 
 happy_step connect_polled(core& c, happy_connect& call, int error) {

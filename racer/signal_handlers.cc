@@ -2,9 +2,17 @@
 
 #include <csignal>
 
+#include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 
 namespace happy {
+namespace {
+
+bool is_installed(const struct sigaction& action) {
+  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+}  // namespace
 
 handlers installed_handlers() {
   bool restarting = false;
@@ -12,12 +20,24 @@ handlers installed_handlers() {
   for (int number = 1; number < _NSIG; ++number) {
     struct sigaction action;
     if (real->sigaction(number, nullptr, &action) != 0) continue;  // glibc's own two
-    const bool installed = action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
-    if (!installed) continue;
+    if (!is_installed(action)) continue;
     ((action.sa_flags & SA_RESTART) != 0 ? restarting : interrupting) = true;
   }
   if (!interrupting) return handlers::restarting;
   return restarting ? handlers::mixed : handlers::interrupting;
+}
+
+bool interruption_is_due(std::uint64_t blocked, bool timed) {
+  std::uint64_t pending = 0;
+  if (raw_syscall(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending) != 0)
+    return false;
+  pending &= ~blocked;
+  for (int number = 1; pending != 0; ++number, pending >>= 1) {
+    struct sigaction action;
+    if ((pending & 1) == 0 || real->sigaction(number, nullptr, &action) != 0) continue;
+    if (is_installed(action) && (timed || (action.sa_flags & SA_RESTART) == 0)) return true;
+  }
+  return false;
 }
 
 }  // namespace happy

@@ -6,6 +6,7 @@ from cases import LIGHT, REGISTRY, Case, victim
 # One dead address takes 3 s.
 ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}
 EARLY_MS, LATE_MS = 120, 700  # before the first hidden attempt, and after it
+AT_ONCE_MS = 2  # within the first tick of the kernel's clock
 
 
 def leave(network, how, after_ms, threads, label):
@@ -31,3 +32,7 @@ for how in ("eintr", "restart", "mixed-eintr", "mixed-restart", "sndtimeo", "snd
                     continue  # goes on, and is won
                 name = f"left_{how.replace('-', '_')}_{after_ms}ms_{'threads' if threads else 'alone'}_{label}"
                 REGISTRY[name] = Case(leave, faults, (how, after_ms, threads, label), load=LIGHT, lab_options=ONE_RETRY)
+for how in ("eintr", "restart", "jump"):
+    for threads in ((), ("-t",)):
+        name = f"left_{how}_{AT_ONCE_MS}ms_{'threads' if threads else 'alone'}_dead"
+        REGISTRY[name] = Case(leave, ("all-dead",), (how, AT_ONCE_MS, threads, "dead"), load=LIGHT, lab_options=ONE_RETRY)
