@@ -267,17 +267,21 @@ RACERS = {
 }
 
 
-def racer(network, command):
+# aria2c sees at the next turn of its loop, now at once and now after a second, that its resolver has an answer.
+OWN_PACE_S = {"aria2c": 1.1}
+
+
+def racer(network, program):
     """Clients that race by themselves get no slower, and no busier: at most two SYNs for an address, four in all."""
-    hosts, bare, happy = hardening.run_both(network, command)
+    hosts, bare, happy = hardening.run_both(network, RACERS[program])
     check_equal(happy.status, bare.status, f"exit status ({happy.output})")
-    check_between(happy.seconds(), 0, bare.seconds() + 0.1, "seconds")
+    check_between(happy.seconds(), 0, bare.seconds() + OWN_PACE_S.get(program, 0.1), "seconds")
     syns = [syn["address"] for syn in network.syns(hosts[1])]
     check(len(syns) <= 4 and all(syns.count(address) <= 2 for address in syns), f"SYNs to {syns}")
 
 
-for program, command in RACERS.items():
-    REGISTRY[f"case_13_races_itself.{program}"] = Case(racer, ("v6-drop",), (command,))
+for program in RACERS:
+    REGISTRY[f"case_13_races_itself.{program}"] = Case(racer, ("v6-drop",), (program,))
 
 # -- E: interposers and dup2; those that concern blocking programs --
 

@@ -18,11 +18,14 @@
 #define MAX_THREADS 256
 #define CONNECT_LIMIT_MS 1500
 #define TOKEN 16
+#define SURELY_INSIDE_MS 20  // a thread that sleeps so long after it began has called connect()
 
 enum state { idle, connecting, mine, taken, done };
 
 struct slot {
   _Atomic int state, fd, over;  // over: the other end of what was put over the fd, or -1
+  _Atomic pid_t thread;
+  _Atomic double since_ms;  // when it was about to connect
 } __attribute__((aligned(64)));
 
 static struct slot slots[MAX_THREADS];
@@ -109,15 +112,22 @@ static void check_over(int fd, int other_end) {
   close(fd);
 }
 
+// A socket whose connect() ends within the limit.
+static int limited_socket(int family, int flags) {
+  int fd = socket(family, SOCK_STREAM | flags, 0);
+  struct timeval limit = {CONNECT_LIMIT_MS / 1000, CONNECT_LIMIT_MS % 1000 * 1000};
+  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  return fd;
+}
+
 static void connect_once(struct slot* slot, const struct addrinfo* to, const char* name,
                          uint64_t* seed) {
   const int blocking = !mixed || random_below(seed, 2);
-  int fd = socket(to->ai_family, SOCK_STREAM | (blocking ? 0 : SOCK_NONBLOCK), 0);
+  int fd = limited_socket(to->ai_family, blocking ? 0 : SOCK_NONBLOCK);
   if (fd < 0) return;
-  struct timeval limit = {CONNECT_LIMIT_MS / 1000, CONNECT_LIMIT_MS % 1000 * 1000};
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   slot->over = -1;
   slot->fd = fd;
+  slot->since_ms = now_ms();
   slot->state = connecting;
   connects++;
   int failed = connect(fd, to->ai_addr, to->ai_addrlen), expected = connecting;
@@ -135,30 +145,53 @@ static void connect_once(struct slot* slot, const struct addrinfo* to, const cha
   slot->state = idle;
 }
 
+// Whether the thread of a slot sleeps; one that waits for its turn of the processor does not.
+static int sleeps(const struct slot* slot) {
+  char path[64], text[256] = "";
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", slot->thread);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  ssize_t size = read(fd, text, sizeof text - 1);
+  close(fd);
+  const char* name_end = size > 0 ? strrchr(text, ')') : NULL;
+  return name_end && !strncmp(name_end, ") S", 3);
+}
+
 // Takes the socket of a random thread away, if that is connecting.
+//
+// What is put over it may come at any time: the number stays taken. A number that is closed goes to the next who wants
+// one, and whoever has not called connect() yet would then connect a stranger's socket.
 static void take_away(uint64_t* seed) {
   struct slot* slot = &slots[random_below(seed, thread_count)];
-  int expected = connecting;
-  if (!atomic_compare_exchange_strong(&slot->state, &expected, taken)) return;
-  int pair[2];
-  if (random_below(seed, 2) && !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
-    dup3(pair[0], slot->fd, O_CLOEXEC);
-    close(pair[0]);
-    slot->over = pair[1];
-    put_over++;
-  } else {
-    close(slot->fd);
-    taken_away++;
+  const double since_ms = slot->since_ms;
+  int may_close = random_below(seed, 2) && now_ms() > since_ms + SURELY_INSIDE_MS && sleeps(slot);
+  int expected = connecting, pair[2];
+  if (slot->state != expected || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) return;
+  if (atomic_compare_exchange_strong(&slot->state, &expected, taken)) {
+    may_close = may_close && slot->since_ms == since_ms;  // it still is the same connect()
+    if (may_close) {
+      close(slot->fd);
+      taken_away++;
+    } else {
+      dup3(pair[0], slot->fd, O_CLOEXEC);
+      slot->over = pair[1];
+      put_over++;
+    }
+    slot->state = done;
+    if (!may_close) pair[1] = -1;
   }
-  slot->state = done;
+  close(pair[0]);
+  if (pair[1] >= 0) close(pair[1]);
 }
 
 static int child_works(const char* name) {
   struct addrinfo* list;
   if (ask(name, &list)) return 0;
   for (const struct addrinfo* info = list; info; info = info->ai_next) {
-    int fd = connect_first(info);
-    if (fd >= 0) return has_address(name, fd) && echo_works(fd);
+    int fd = limited_socket(info->ai_family, 0);
+    if (fd >= 0 && !connect(fd, info->ai_addr, info->ai_addrlen))
+      return has_address(name, fd) && echo_works(fd);
+    close(fd);
   }
   return 1;  // all dead at the moment
 }
@@ -222,6 +255,7 @@ static void connect_to_own(struct slot* slot, uint64_t* seed) {
 
 static void* run(void* argument) {
   struct slot* slot = argument;
+  slot->thread = gettid();
   uint64_t seed = first_seed + (uint64_t)(slot - slots) * 7919;
   while (now_ms() < stop_ms) {
     const char* name = names[random_below(&seed, name_count)];
