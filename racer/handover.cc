@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/epoll.h>
 
 #include <cerrno>
 
 #include "racer/core.h"
 #include "racer/open_files.h"
+#include "racer/registrations.h"
 #include "racer/synthesis.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
@@ -23,37 +23,10 @@ int close_on_exec_of(int fd) {
   return (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
 }
 
-void register_again(const epoll_entry_list& entries) {
-  for (const epoll_entry& e : entries) {
-    epoll_event event{};
-    event.events = e.events;
-    event.data.u64 = e.data;
-    real->epoll_ctl(e.set, EPOLL_CTL_ADD, e.fd, &event);
-  }
-}
-
 void forget(epoll_entry_list& entries, int fd) {
   for (std::size_t i = entries.size(); i-- > 0;) {
     if (entries[i].fd == fd) entries.erase(i);
   }
-}
-
-// A registration follows the file, not the number: it has to be taken away while the number still shows
-// the old file. Left in place it would go on firing as long as anything holds that file, and could not be
-// removed any more. What is not registered any more (see open_files_batch) leaves the list. False: one of
-// them stays; nothing is changed then.
-bool unregister(epoll_entry_list& entries) {
-  epoll_entry_list taken;
-  for (const epoll_entry& e : entries) {
-    if (real->epoll_ctl(e.set, EPOLL_CTL_DEL, e.fd, nullptr) == 0) {
-      taken.push_back(e);
-    } else if (errno != ENOENT && errno != EBADF) {
-      register_again(taken);
-      return false;
-    }
-  }
-  entries = taken;
-  return true;
 }
 
 // What the kernel tells of a socket that has connected, to an owner who asked for a signal of his own

@@ -196,12 +196,13 @@ bool give_to_somebody(core& c, pending_race& r, std::uint64_t signals) {
   const bool engaged = c.hidden_worker.engage(c, {r.single_threaded, signals, &r});
   if (r.generation != generation) return false;
   r.driven = !engaged;
-  r.deaf = r.driven && may_be_in_handler(signals);
   return true;
 }
 
-// What the worker would do. The time at which it wants to be done again.
-time_point drive_non_blocking(core& c, pending_race& r, time_point now) {
+// What the worker would do. The time at which it wants to be done again. No second try is made to have a worker:
+// whoever could ask for one is here to do its work, and a thread that cannot be made costs more than that.
+time_point drive_non_blocking(core& c, pending_race& r, std::uint64_t signals, time_point now) {
+  r.deaf = may_be_in_handler(signals);  // this call; the next one may be none of a handler's
   for (std::size_t i = r.attempts.size(); !r.won && i-- > 0;) {
     report_attempt(r, r.attempts[i].socket.get(), now);
   }
@@ -355,7 +356,7 @@ std::int64_t wait_limit(core& c, const int* fds, unsigned count, std::uint64_t s
   c.races.for_each_used([&](pending_race& r) {
     if (!r.non_blocking) return;
     if (r.clocked && now >= r.active_from && !give_to_somebody(c, r, signals)) return;
-    if (r.driven) limit = std::min(limit, drive_non_blocking(c, r, now));
+    if (r.driven) limit = std::min(limit, drive_non_blocking(c, r, signals, now));
     if (r.clocked) limit = std::min(limit, r.active_from);
     if (r.armed && waits_for_socket_of(r, fds, count)) limit = std::min(limit, now + look_again);
   });

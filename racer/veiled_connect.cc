@@ -1,15 +1,19 @@
 #include "racer/veiled_connect.h"
 
+#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 
 #include "racer/connect_call.h"
 #include "racer/handover.h"
+#include "racer/open_files.h"
 #include "racer/progress.h"
+#include "racer/registrations.h"
 
 namespace happy {
 namespace {
@@ -70,8 +74,55 @@ void show_some_failure(int fd, family f) {
   if (connect_to_itself(fd, f)) real->shutdown(fd, SHUT_RDWR);
 }
 
+// Between two attempts a socket shows a failure: whoever waits for it wakes, and would see that. While one
+// lives, the program does not notice: the epoll sets do not have the socket, its owner gets no signal, and the
+// hooks of poll() and select() look again (happy_pending::restarts).
+class unnoticed {
+ public:
+  unnoticed(core& c, const pending_race& r, int fd) : fd_(fd), flags_(real->fcntl(fd, F_GETFL)) {
+    fd_list numbers;
+    find_aliases(fd, r.original_dup.get(), numbers);
+    find_epoll_entries(numbers, -1, entries_);
+    __atomic_fetch_add(&c.host.pending->restarts, 1, __ATOMIC_SEQ_CST);
+    if (!unregister(entries_)) entries_.clear();
+    if (signals()) real->fcntl(fd_, F_SETFL, flags_ & ~O_ASYNC);
+  }
+  ~unnoticed() {
+    if (signals()) real->fcntl(fd_, F_SETFL, flags_);
+    register_again(entries_);
+  }
+  unnoticed(const unnoticed&) = delete;
+  unnoticed& operator=(const unnoticed&) = delete;
+
+ private:
+  bool signals() const { return flags_ >= 0 && (flags_ & O_ASYNC) != 0; }
+
+  int fd_;
+  int flags_;
+  epoll_entry_list entries_;
+};
+
+// Another thread of the program may have called connect() on it in just that moment.
+bool is_under_way(int result) { return result == 0 || errno == EINPROGRESS || errno == EALREADY; }
+
 // The hidden attempt could not even be made, for a reason of our own.
 bool is_without_attempt(const pending_race& r) { return r.attempts.empty() && r.failures.empty(); }
+
+// Everything is as it was before connect(): the record, and the socket, which has no attempt.
+void unveil(core& c, pending_race& r) {
+  trace_race_endpoint("unveiled", r, r.named);
+  r.attempts.clear();
+  r.failures.clear();
+  r.sockets.clear();
+  r.original_dup.reset();
+  r.veiled = 0;
+  r.active = r.armed = false;
+  r.active_from = never;
+  std::construct_at(&r.machine, c.timing);
+  connect_to_nothing(r.fd);
+  take_what_arrives(r.fd);
+  count_pending(c);
+}
 
 }  // namespace
 
@@ -92,12 +143,15 @@ happy_step start_veiled(core& c, pending_race& r, happy_connect& call, time_poin
   r.active = true;
   r.sockets.push_back({r.fd, r.cookie, r.named});
   trace_race_endpoint("veiled", r, r.named);
-  refresh_plan(c, r, now);
-  advance(c, r, now);
-  const handed outcome =
-      is_without_attempt(r) ? handed::to_nobody : hand_to_worker(c, r, call, now);
-  if (outcome == handed::to_nobody && r.used) abandon(c, r, "no hidden attempt can be made");
-  return give(call, -1, EINPROGRESS);
+  const handed outcome = hand_to_worker(c, r, call, now);
+  if (outcome == handed::to_worker) {
+    refresh_plan(c, r, now);
+    advance(c, r, now);
+  }
+  if (outcome == handed::ended || !r.used || !is_without_attempt(r))
+    return give(call, -1, EINPROGRESS);
+  unveil(c, r);
+  return HAPPY_STEP_PASS;
 }
 
 bool stands_for_own(const pending_race& r, const endpoint& where) {
@@ -111,11 +165,12 @@ void lift_veil(const pending_race& r) {
                               [&](const program_socket& x) { return x.cookie == r.veiled; });
   if (s == r.sockets.end() || socket_cookie(s->fd) != r.veiled || !is_connecting(s->fd)) return;
   errno_saver keep;
+  const unnoticed change(the_core(), r, s->fd);
   connect_to_nothing(s->fd);
   take_what_arrives(s->fd);
   const socket_address named = to_sockaddr(s->where);
   const int result = real->connect(s->fd, named.get(), named.length);
-  if (result != 0 && errno != EINPROGRESS) show_some_failure(s->fd, r.original.socket_family);
+  if (!is_under_way(result)) show_some_failure(s->fd, r.original.socket_family);
 }
 
 }  // namespace happy

@@ -16,7 +16,9 @@ namespace happy {
 // Whether the program may lack addresses of the lookup that `r`'s race draws on.
 bool lacks_addresses(core& c, const pending_race& r, time_point now);
 
-// The first step of a veiled connect(). STEP_PASS: it cannot be veiled, and nothing was done.
+// The first step of a veiled connect(). STEP_PASS: it cannot be veiled, or there is no worker to be had, and all is
+// as before: a program that waits by system calls of its own would wait for ever where its calls alone move the
+// race on. It is raced without a veil then.
 //
 // Context:  the caller's thread, with the lock; may make the worker.
 happy_step start_veiled(core& c, pending_race& r, happy_connect& call, time_point now);

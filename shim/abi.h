@@ -129,6 +129,9 @@ struct happy_pending {
   uint32_t bridged; /* not 0: addresses of the bridging pool were handed out */
   uint32_t races;   /* sockets of the program are being raced, or may soon be */
   uint32_t clocked; /* of these races, those whose delay the program's waiting calls watch */
+  /* Raised before a socket that shows nothing is given an attempt of its own, with the engine's lock held
+   * until it has one: who wakes meanwhile has seen a socket without any, and is to look again. */
+  uint32_t restarts;
   /* A set bit for every address that any lookup has given: connect() to an address whose bit is not set
    * is not looked at. */
   uint64_t known_addresses[4];

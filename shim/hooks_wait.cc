@@ -90,15 +90,26 @@ std::int64_t limit_of(const read_waits& waits) {
                             visit.signals_before());
 }
 
+std::uint32_t count_restarts() {
+  return __atomic_load_n(&pending_counts.restarts, __ATOMIC_SEQ_CST);
+}
+
+// Whether asking once more tells the same again. An epoll set tells some of its events once; it never has
+// a socket while that is given another attempt.
+enum class telling : std::uint8_t { again, once };
+
 // Calls `wait(nanoseconds)`, which gives what the real function gives, until something has happened or
 // the caller's patience is at its end.
 template <typename Wait>
-int in_slices(const patience& caller, const read_waits& waits, Wait&& wait) {
+int in_slices(const patience& caller, const read_waits& waits, telling told, Wait&& wait) {
   for (;;) {
+    const std::int64_t limit =
+        limit_of(waits);  // a socket that is given another attempt has it now
+    const std::uint32_t restarts = count_restarts();
     const std::int64_t left = caller.left();
-    const std::int64_t limit = limit_of(waits);
     const bool whole = limit < 0 || (left >= 0 && left <= limit);
     const int result = wait(whole ? left : limit);
+    if (result > 0 && told == telling::again && count_restarts() != restarts) continue;
     if (result != 0 || whole) return result;
   }
 }
@@ -114,7 +125,7 @@ read_waits waits_in(const pollfd* fds, nfds_t count) {
 }
 
 int poll_in_slices(pollfd* fds, nfds_t count, const patience& caller, const sigset_t* mask) {
-  return in_slices(caller, waits_in(fds, count), [&](std::int64_t ns) {
+  return in_slices(caller, waits_in(fds, count), telling::again, [&](std::int64_t ns) {
     const timespec slice = to_timespec(ns);
     return real_ppoll.get()(fds, count, ns < 0 ? nullptr : &slice, mask);
   });
@@ -162,7 +173,7 @@ class fd_sets {
 int select_in_slices(int count, fd_set* read, fd_set* write, fd_set* except, const patience& caller,
                      const sigset_t* mask) {
   fd_sets sets(count, read, write, except);
-  return in_slices(caller, sets.waits(count), [&](std::int64_t ns) {
+  return in_slices(caller, sets.waits(count), telling::again, [&](std::int64_t ns) {
     sets.restore();
     const timespec slice = to_timespec(ns);
     return real_pselect.get()(count, read, write, except, ns < 0 ? nullptr : &slice, mask);
@@ -173,7 +184,7 @@ bool fits(int count) { return count <= FD_SETSIZE; }
 
 int epoll_in_slices(int set, epoll_event* events, int size, const patience& caller,
                     const sigset_t* mask) {
-  return in_slices(caller, {}, [&](std::int64_t ns) {
+  return in_slices(caller, {}, telling::once, [&](std::int64_t ns) {
     constexpr std::int64_t ms = 1'000'000;
     return real_epoll_pwait.get()(set, events, size,
                                   ns < 0 ? -1 : static_cast<int>((ns + ms - 1) / ms), mask);

@@ -62,6 +62,20 @@ static void wait_poll_many(void) {
   close(silent[0]), close(silent[1]);
 }
 
+static void look_once(int number) {
+  (void)number;
+  struct pollfd p = {fd, POLLOUT, 0};
+  poll(&p, 1, 0);
+}
+
+// A signal handler is the first to look.
+static void wait_after_handler(void) {
+  signal(SIGUSR1, look_once);
+  sleep_ms(300);
+  raise(SIGUSR1);
+  wait_poll(POLLOUT);
+}
+
 static void wait_select(int reading) {
   fd_set read_set, write_set, except_set;
   FD_ZERO(&read_set);
@@ -222,6 +236,8 @@ static void wait_for_outcome(void) {
     wait_poll(POLLIN);
   else if (is("poll-in-many"))
     wait_poll_many();
+  else if (is("poll-in-handler"))
+    wait_after_handler();
   else if (is("poll-all"))
     wait_poll(POLLIN | POLLOUT | POLLPRI);
   else if (is("select") || is("pselect"))
