@@ -122,7 +122,7 @@ void fork_child() {
   for (const auto& l : c.open_lookups) l->drop();
   c.notes.clear();  // the parent writes them
   c.has_notes = false;
-  c.translator.drop_query();
+  c.translator.close_sockets();
   fork_parent();
 }
 

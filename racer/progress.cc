@@ -311,7 +311,7 @@ void quiesce(core& c, bool network_changes) {
     }
     c.notes.clear();
     forget_network();
-    c.translator.drop_query();
+    c.translator.close_sockets();
     c.hidden_worker.dismiss();
   }
   c.hidden_worker.wait_until_gone();

@@ -36,6 +36,7 @@ std::int64_t in_ns(time_point t) { return t.time_since_epoch().count(); }
 
 // POLL: wait for the DNS; DONE: what is known now is all.
 happy_lookup_step discover(core& c, happy_synthesis& call, time_point now) {
+  c.translator.note_ipv6_only(is_ipv6_only());
   if (!c.translator.may_discover(now) || !is_ipv6_only()) return HAPPY_LOOKUP_DONE;
   c.translator.begin_discovery(++c.last_id, *c.files.current(), now);
   if (c.translator.turn(now) || !c.translator.is_waited_for()) return HAPPY_LOOKUP_DONE;
@@ -240,6 +241,7 @@ bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes,
 }
 
 ipv4_outlook expect_nat64(core& c, time_point now) {
+  c.translator.note_ipv6_only(is_ipv6_only());
   if (!is_ipv6_only()) return {};
   ipv4_outlook outlook{.ipv6_only = true};
   if (c.translator.off()) return outlook;

@@ -236,7 +236,7 @@ void worker::loop(core& c) noexcept {
       if (is_watched(r)) c.races.release(r);
     });
     count_pending(c);
-    stop();
+    stop(c);
   }
 }
 
@@ -249,6 +249,7 @@ bool worker::turn(core& c) {
     now = clock_now();
     list.calls = calls_.load(std::memory_order_acquire);
     service_lookups(c, now);
+    c.translator.listen(now);
     bool busy = false;
     const open_files_batch handed_over_together;
     bool too_long = false;
@@ -262,7 +263,7 @@ bool worker::turn(core& c) {
     if (too_long) list.deadline = now + breath;
     // A process that had threads already has its late answers read, too.
     busy = busy || (!leave_at_once_ && !c.open_lookups.empty());
-    if (!busy && idle(now)) return false;
+    if (!busy && idle(c, now)) return false;
     if (!leave_at_once_ || !busy) list.deadline = std::min(list.deadline, now + idle_look);
     if (busy) idle_since_ = never;
     watch_races(c, list);
@@ -278,14 +279,17 @@ bool worker::turn(core& c) {
 }
 
 // Nothing to race: true if the thread shall end now.
-bool worker::idle(time_point now) {
+bool worker::idle(core& c, time_point now) {
   if (idle_since_ == never) idle_since_ = now;
   const bool stay = !leave_at_once_ && now - idle_since_ < idle_patience && !is_last_thread();
   if (stay) return false;
-  stop();
+  stop(c);
   return true;
 }
 
-void worker::stop() { running_ = false; }
+void worker::stop(core& c) {
+  c.translator.stop_listening();
+  running_ = false;
+}
 
 }  // namespace happy

@@ -64,8 +64,8 @@ class worker {
   static void* enter(void* argument);
   void loop(core& c) noexcept;
   bool turn(core& c);
-  bool idle(time_point now);
-  void stop();
+  bool idle(core& c, time_point now);
+  void stop(core& c);
 
   void sleep(watch_list& list, time_point now);
 

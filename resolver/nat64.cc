@@ -39,8 +39,24 @@ nat64::nat64(const char* configured) {
 
 prefix_list nat64::prefixes(time_point now) {
   if (off_ || !configured_.empty()) return configured_;
-  advertised_.refresh(table_, now);
+  hear_routers(now);
   return table_.current(now);
+}
+
+// In this order: a file that has changed counts instead of all that was known before.
+void nat64::hear_routers(time_point now) {
+  advertised_.refresh(table_, now);
+  listener_.hear(table_, now);
+}
+
+void nat64::listen(time_point now) {
+  if (listener_.is_open()) return hear_routers(now);
+  if (!ipv6_only_ || off_ || !configured_.empty()) return;
+  ipv6_only_ = listener_.open();  // one that cannot be had is not asked for again and again
+  if (!ipv6_only_ || !trace_on()) return;
+  json_line line = trace_line("pref64", 0);
+  line.text("source", "router").number("listening", 1);
+  emit(line);
 }
 
 bool nat64::may_discover(time_point now) {
@@ -106,13 +122,15 @@ std::optional<address> nat64::ipv4_behind(const address& a, time_point now) {
   return std::nullopt;
 }
 
-void nat64::drop_query() {
+void nat64::close_sockets() {
+  stop_listening();
   if (query_ == nullptr) return;
   query_->drop();
   [[maybe_unused]] const lookup* left = query_.release();
 }
 
 void nat64::forget() {
+  listener_.hear(table_, time_point());  // what was said there
   table_.clear();
   advertised_ = pref64_file();
   query_.reset();

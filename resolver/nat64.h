@@ -7,6 +7,7 @@
 
 #include "resolver/lookup.h"
 #include "resolver/pref64_file.h"
+#include "resolver/pref64_listener.h"
 #include "resolver/prefix_table.h"
 #include "resolver/system_files.h"
 
@@ -34,7 +35,7 @@ class nat64 {
 
   bool off() const { return off_; }
 
-  // Those in force. Context: two stat() calls where routers are believed.
+  // Those in force. Context: two stat() calls where routers are believed, two more calls while they are heard.
   prefix_list prefixes(time_point now);
 
   // Whether asking the DNS could bring one: nothing better is known, and no answer is remembered.
@@ -55,6 +56,14 @@ class nat64 {
   void stop_waiting(time_point now);
   bool is_waited_for() const { return waited_for_; }
 
+  // Whether this is a network on which it matters what routers say, as a lookup or a connect() has found.
+  void note_ipv6_only(bool is) { ipv6_only_ = is; }
+
+  // Hears routers from now on, where that matters, and takes in what they have said since the last time. For a
+  // thread that lives on beside the program: nobody else would take it in before the kernel's queue is full.
+  void listen(time_point now);
+  void stop_listening() { listener_.close(); }
+
   // The IPv4 address behind a prefix in force, or nullopt.
   std::optional<address> ipv4_behind(const address& a, time_point now);
 
@@ -62,15 +71,18 @@ class nat64 {
   void forget();
   // Which network this is (connectivity.h): forgets what was found out on another one.
   void note_network(std::uint64_t fingerprint);
-  // Closes the query's sockets and frees nothing: fork() may have come in a signal handler.
-  void drop_query();
+  // Frees nothing: fork() may have come in a signal handler.
+  void close_sockets();
 
  private:
   void conclude(time_point now);
+  void hear_routers(time_point now);
 
   bool off_ = false;
   prefix_list configured_;
   pref64_file advertised_;
+  pref64_listener listener_;
+  bool ipv6_only_ = false;
   prefix_table table_;
   std::unique_ptr<lookup> query_;
   bool waited_for_ = true;

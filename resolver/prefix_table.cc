@@ -20,6 +20,12 @@ void prefix_table::advertise(const advertiser& who, const nat64_prefix& prefix, 
   advertised_.push_back({who, prefix, now + lifetime});
 }
 
+void prefix_table::lose_link(std::uint32_t interface) {
+  for (std::size_t i = advertised_.size(); i-- > 0;) {
+    if (advertised_[i].who.interface == interface) advertised_.erase(i);
+  }
+}
+
 void prefix_table::discover(const prefix_list& found, time_point until) {
   discovered_ = found;
   discovered_until_ = until;

@@ -28,6 +28,9 @@ class prefix_table {
   void advertise(const advertiser& who, const nat64_prefix& prefix, duration lifetime,
                  time_point now);
 
+  // What was advertised on a link that is down or gone holds no more.
+  void lose_link(std::uint32_t interface);
+
   // What RFC 7050 found, instead of what it found before; empty: nothing, remembered as well.
   void discover(const prefix_list& found, time_point until);
 

@@ -10,6 +10,7 @@
 #include <net/if.h>
 #include <netinet/icmp6.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -52,10 +53,18 @@ int fail(const char* what) {
   return 1;
 }
 
+bool is_running(std::uint32_t interface) {
+  ifreq asked{};
+  const unique_fd fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return if_indextoname(interface, asked.ifr_name) != nullptr &&
+         ioctl(fd.get(), SIOCGIFFLAGS, &asked) == 0 && (asked.ifr_flags & IFF_RUNNING) != 0;
+}
+
 // What is in force, as it goes into the file.
 class prefixes {
  public:
   void hear(const happy_netlink_option& o) {
+    if (o.size == 0) return lose_link(o.interface);
     const auto option = parse_pref64({o.data, o.size});
     if (!option) return;
     advertiser who{.interface = o.interface};
@@ -65,6 +74,15 @@ class prefixes {
     if (option->lifetime.count() == 0) return;
     if (list_.size() == max_advertised) list_.erase(soonest());
     list_.push_back({who, option->prefix, boot_seconds() + option->lifetime.count()});
+  }
+
+  void lose_link(std::uint32_t interface) {
+    std::erase_if(list_, [&](const stored_prefix& p) { return p.who.interface == interface; });
+  }
+
+  // Links that went away while nobody listened.
+  void drop_lost() {
+    std::erase_if(list_, [](const stored_prefix& p) { return !is_running(p.who.interface); });
   }
 
   void drop_expired() {
@@ -153,6 +171,7 @@ int serve(const std::string& folder) {
   if ((errno = netlink.open_advertisements(&listener)) != 0) return fail("listening");
   prefixes known;
   known.load(path, network);
+  known.drop_lost();
   known.drop_expired();
   if (!known.save(path, network)) return fail(path.c_str());
   solicit();

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define HAPPY_NETLINK_ABI_VERSION 1u
+#define HAPPY_NETLINK_ABI_VERSION 2u
 #define HAPPY_NETLINK_PATIENCE_MS 200
 
 /* AF_INET addresses occupy the first 4 bytes. */
@@ -74,7 +74,8 @@ struct happy_netlink_path {
   int64_t age_ms;                      /* since it was last updated */
 };
 
-/* An option of a router advertisement as it came: type, length in units of 8 bytes, contents. */
+/* An option of a router advertisement as it came: type, length in units of 8 bytes, contents. Or, of size 0, that the
+ * link is down or gone, and with it what was advertised there: the next one may be to another network. */
 struct happy_netlink_option {
   uint32_t interface;
   uint8_t router[16]; /* the link-local address that sent it; zeros: not said */
@@ -91,8 +92,8 @@ struct happy_netlink {
   int (*find_path)(const struct happy_netlink_address* to, const struct happy_netlink_address* from,
                    struct happy_netlink_path* out);
 
-  /* A socket, close-on-exec and non-blocking, that becomes readable when a router says something
-   * (RTNLGRP_ND_USEROPT). The caller's to hide and close. */
+  /* A socket, close-on-exec and non-blocking, that becomes readable when a router says something (RTNLGRP_ND_USEROPT)
+   * or a link changes: one for both, so that their order is kept. The caller's to hide and close. */
   int (*open_advertisements)(int* fd);
   /* The next option: EAGAIN when there is none. ENOBUFS: some were lost. Needs no other state than `fd`. */
   int (*read_advertisement)(int fd, struct happy_netlink_option* out);

@@ -1,8 +1,9 @@
-// What strangers say of a NAT64's prefix: the option of router advertisements, and the file that happy-pref64 keeps.
-// The first byte says which.
+// What strangers say of a NAT64's prefix: the option of router advertisements, bare and as the kernel hands it on, and
+// the file that happy-pref64 keeps. The first byte says which.
 
 #include <algorithm>
 
+#include "resolver/netlink/advertised_option.h"
 #include "resolver/pref64_file.h"
 #include "resolver/pref64_option.h"
 #include "tests/fuzz/target.h"
@@ -30,6 +31,16 @@ void check_file(std::string_view text) {
   fuzz::expect(!parse_prefixes(text, network + 1), "of one network only");
 }
 
+void check_message(std::span<const std::uint8_t> message) {
+  using namespace happy;
+  happy_netlink_option told{};
+  told.size = sizeof told.data + 1;
+  if (!parse_advertised(message, told)) return;
+  fuzz::expect(told.size <= sizeof told.data && told.size <= message.size(),
+               "no more than was said");
+  parse_pref64({told.data, told.size});
+}
+
 }  // namespace
 
 FUZZ_TARGET(pref64) {
@@ -37,6 +48,7 @@ FUZZ_TARGET(pref64) {
   if (data.empty()) return;
   const auto rest = data.subspan(1);
   if (data[0] == 'f') return check_file({reinterpret_cast<const char*>(rest.data()), rest.size()});
+  if (data[0] == 'm') return check_message(rest);
   const auto option = parse_pref64(rest);
   if (!option) return;
   fuzz::expect(rest.size() >= 16 && rest[0] == 38 && rest[1] == 2, "16 bytes of type 38");

@@ -1,8 +1,9 @@
 """Sends one router advertisement with PREF64 options (radvd of Debian 12 knows none).
 
-    advertise.py INTERFACE PREFIX=LIFETIME ...
+    advertise.py INTERFACE[%SOURCE] PREFIX=LIFETIME ...
 
-The lifetime is in seconds; 0 withdraws. Written from RFC 4861 s4.2 and RFC 8781 s4.
+The lifetime is in seconds; 0 withdraws. With a link-local address of the interface as its source it comes from one of
+several routers. Written from RFC 4861 s4.2 and RFC 8781 s4.
 """
 
 import ipaddress
@@ -25,10 +26,13 @@ def option(text):
 
 def main():
     """Sends it to all nodes of the link."""
-    index = socket.if_nametoindex(sys.argv[1])
+    interface, _, source = sys.argv[1].partition("%")
+    index = socket.if_nametoindex(interface)
     sender = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
     sender.setsockopt(socket.IPPROTO_IPV6, IPV6_MULTICAST_HOPS, 255)
     sender.setsockopt(socket.IPPROTO_IPV6, IPV6_MULTICAST_IF, index)
+    if source:
+        sender.bind((source, 0, 0, index))
     # Hop limit 64, no flags, no default router, no timers: prefixes and routes of the lab stay as they are.
     message = struct.pack("!BBHBBHII", TYPE_ADVERTISEMENT, 0, 0, 64, 0, 0, 0, 0)
     sender.sendto(message + b"".join(map(option, sys.argv[2:])), ("ff02::1", 0, 0, index))

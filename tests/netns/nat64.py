@@ -134,8 +134,8 @@ LISTENER = ROOT / "build/happy-pref64"
 FOLDER = pathlib.Path("/run/happy-pref64")
 
 
-def advertise(*options, interface="r0"):
-    """One advertisement of the router: "PREFIX=LIFETIME" for each prefix."""
+def advertise(*options, interface="r0", source=""):
+    """One advertisement of the router, or of the one with that link-local address: "PREFIX=LIFETIME" for each prefix."""
     until = time.monotonic() + _READY_SECONDS  # its link-local address is there when both ends are up
     while "fe80" not in subprocess.run(["ip", "-n", "r", "-6", "addr", "show", "dev", interface, "scope", "link"],
                                        capture_output=True, text=True, check=True).stdout:
@@ -143,7 +143,20 @@ def advertise(*options, interface="r0"):
             raise LabError(f"{interface} has no link-local address")
         time.sleep(0.005)
     topology.call("ip", "netns", "exec", "r", sys.executable, pathlib.Path(__file__).with_name("advertise.py"),
-                  interface, *options)
+                  f"{interface}%{source}", *options)
+
+
+def add_router(source, interface="r0"):
+    """Another router on the router's link: a link-local address to advertise from."""
+    topology.call("ip", "-n", "r", "addr", "add", f"{source}/64", "dev", interface, "nodad")
+    return source
+
+
+def add_link():
+    """A second interface of the client, c1, on a link of its own with the router's r2."""
+    topology.call("ip", "link", "add", "c1", "netns", "c", "type", "veth", "peer", "name", "r2", "netns", "r")
+    for namespace, interface in (("c", "c1"), ("r", "r2")):
+        topology.call("ip", "-n", namespace, "link", "set", interface, "up")
 
 
 def start_listener(network):

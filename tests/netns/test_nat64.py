@@ -137,6 +137,102 @@ def nat64_listener_restarted(network):
     check(nat64.PREFIX in nat64.stored(), "the other prefix went with it")
 
 
+# spec: V6ONLY-3
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_two_routers(network):
+    """V6ONLY-3: two routers on a link speak for themselves: a prefix holds until the last of them has withdrawn it."""
+    host = translated_network(network)
+    network.set_record("ipv4only.arpa", "AAAA", action="nxdomain")
+    routers = [nat64.add_router(f"fe80::{n}") for n in (11, 12)]
+    nat64.start_listener(network)
+
+    def status(router, prefix, lifetime):
+        nat64.advertise(f"{prefix}={lifetime}", source=router)
+        nat64.wait_for(lambda: (lifetime > 0) == any(f"prefix {prefix} " in line and f" router {router} " in line
+                                                     for line in nat64.stored().splitlines()), f"{router} was not heard")
+        run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True)
+        if run.status == 0:
+            check_reached(network, host, run)
+        return run.status
+
+    check_equal(status(routers[0], nat64.PREFIX, 1800), 0, "status with one router")
+    check_equal(status(routers[1], nat64.PREFIX, 1800), 0, "status with two")
+    check_equal(status(routers[0], nat64.PREFIX, 0), 0, "status with the second one alone")
+    # The latest is tried first; it leads nowhere.
+    check_equal(status(routers[0], "2001:db8:2:d::/96", 1800), 0, "status with two prefixes")
+
+
+# spec: V6ONLY-3
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_two_interfaces(network):
+    """V6ONLY-3: what is advertised on two links holds for each; a link that goes down takes its own along."""
+    host = translated_network(network)
+    network.set_record("ipv4only.arpa", "AAAA", action="nxdomain")
+    nat64.add_link()
+    nat64.start_listener(network)
+
+    def reached():
+        run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True)
+        if run.status == 0:
+            check_reached(network, host, run)
+        return run.status == 0
+
+    for interface in ("r0", "r2"):
+        nat64.advertise(f"{nat64.PREFIX}=1800", interface=interface)
+    nat64.wait_for(lambda: nat64.stored().count(nat64.PREFIX) == 2, "one of the links was not heard")
+    check(reached(), "not reached with two links")
+    nat64.advertise(f"{nat64.PREFIX}=0", interface="r0")
+    nat64.wait_for(lambda: nat64.stored().count(nat64.PREFIX) == 1, "the withdrawal was not heard")
+    check(reached(), "not reached with the second link's alone")
+    topology.call("ip", "-n", "c", "link", "set", "c1", "down")
+    nat64.wait_for(lambda: nat64.PREFIX not in nat64.stored(), "the lost link was not noticed")
+    check(not reached(), "the prefix of a link that is down is used")
+
+
+HEARS = """
+import errno, socket, sys, threading, time
+literal, raced = sys.argv[1:]
+def race():  # a dead address first: for as long as this goes on the hidden thread lives
+    while True:
+        try:
+            socket.create_connection((raced, 80)).close()
+        except OSError:
+            pass
+threading.Thread(target=race, daemon=True).start()
+def until(wanted):
+    seen = None
+    while seen != wanted:
+        with socket.socket() as s:
+            seen = s.connect_ex((literal, 80))
+        time.sleep(0.02)
+    print(errno.errorcode.get(seen, "connected"), flush=True)
+until(errno.ENETUNREACH)
+until(0)
+until(errno.ENETUNREACH)
+"""
+
+
+# spec: V6ONLY-3
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_heard_by_itself(network):
+    """V6ONLY-3: without happy-pref64 a program hears routers while its hidden thread lives, withdrawals as well."""
+    host = translated_network(network)
+    network.set_record("ipv4only.arpa", "AAAA", action="nxdomain")
+    raced = network.host("raced", addresses=["2001:db8:2:d::10", "2001:db8:2::10"])
+    program = network.start(["/usr/bin/python3", "-c", HEARS, host.ipv4[0], raced.name], happy=True)
+
+    def printed(line, lines):
+        nat64.wait_for(lambda: program.output_path.read_text().split() == lines, f"no {line!r}")
+
+    printed("ENETUNREACH", ["ENETUNREACH"])
+    nat64.wait_for(lambda: "listening" in program.trace.read_text(), "nobody listens")
+    nat64.advertise(f"{nat64.PREFIX}=1800")
+    printed("connected", ["ENETUNREACH", "connected"])
+    nat64.advertise(f"{nat64.PREFIX}=0")
+    run = program.wait(10)
+    check_equal((run.status, run.output.split()[2:]), (0, ["ENETUNREACH"]), "after the withdrawal")
+
+
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_file_not_believed(network):
     """A state file that anybody could have written, that is cut off or another network's: no prefix, no crash."""
@@ -283,12 +379,17 @@ def nat64_two_prefixes(network):
         check_reached(network, host, run)
 
 
+# One of each length of RFC 6052; the lab's own addresses are in 2001:db8::/32.
+PREFIXES = ("3fff:64::/32", "3fff:65:100::/40", "2001:db8:122::/48", "2001:db8:122:300::/56", "2001:db8:122:344::/64",
+            "2001:db8:64::/96")
+
+
 # spec: V6ONLY-6
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_lengths(network):
     """V6ONLY-6: every prefix length that tayga translates, which is all of RFC 6052."""
-    for prefix in ("2001:db8:122:344::/64", "2001:db8:122:300::/56", "2001:db8:122::/48"):
-        host = network.host(f"l{prefix[-2:]}", addresses=[f"198.51.100.{prefix[-2:]}"])
+    for number, prefix in enumerate(PREFIXES, 1):
+        host = network.host(f"l{prefix[-2:]}", addresses=[f"198.51.100.{number}"])
         translator = nat64.start_translator(network, prefix)
         run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True, environment={"HAPPY_PREF64": prefix})
         check_equal(run.status, 0, f"status with {prefix}")

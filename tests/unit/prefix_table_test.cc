@@ -174,6 +174,17 @@ TEST_CASE("prefixes: that nothing was found is remembered for its time", "[prefi
   CHECK_FALSE(table.is_discovered(start + seconds(10)));
 }
 
+TEST_CASE("prefixes: a link that is lost takes its own along", "[prefixes][V6ONLY-3]") {
+  prefix_table table;
+  table.advertise(router(2, "fe80::1"), prefix("2001:db8:64::/96"), seconds(100), start);
+  table.advertise(router(2, "fe80::2"), prefix("2001:db8:66::/96"), seconds(100), start);
+  table.advertise(router(3, "fe80::1"), prefix("2001:db8:65::/96"), seconds(100), start);
+  table.lose_link(2);
+  CHECK(texts(table.current(start)) == list{"2001:db8:65::/96"});
+  table.lose_link(4);
+  CHECK(table.current(start).size() == 1);
+}
+
 TEST_CASE("prefixes: a flood replaces what would expire first", "[prefixes]") {
   prefix_table table;
   table.advertise(router(2, "fe80::1"), prefix("2001:db8:64::/96"), seconds(10'000), start);
