@@ -274,6 +274,10 @@ class Lab:
         return [e for e in self.events
                 if e["event"] == event and all(e.get(key) == value for key, value in fields.items())]
 
+    def stood_still_ms(self, since_ms):
+        """The longest time since then for which the machine let the lab's wire wait; 0 on a quiet one."""
+        return max((e["ms"] for e in self.find("standstill") if e["time_ms"] > since_ms), default=0)
+
     def syns(self, host):
         """First SYNs (no retransmissions) to the host's addresses, in order."""
         self.sync()

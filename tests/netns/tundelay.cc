@@ -5,7 +5,8 @@
 // Every packet read from one device is held for its delay and then written to the other. The rule with
 // the longest prefix that contains the packet's source or destination applies; without a rule a packet
 // passes at once. Each TCP SYN is reported on stdout, one JSON line written before the packet goes on,
-// with the time at which it came in (CLOCK_MONOTONIC, as the lab's servers use).
+// with the time at which it came in (CLOCK_MONOTONIC, as the lab's servers use). So is each moment at which
+// the machine stood still: when this process, which sleeps a heartbeat at most, did not get the processor back in time.
 //
 // The kernel's own netem would do this; the kernels this lab runs on often come without it.
 
@@ -42,6 +43,8 @@ using address = std::array<unsigned char, 16>;  // IPv4 in the first four bytes
 
 constexpr std::size_t max_packet = 65536;  // what a TUN device can hand over at once
 constexpr std::size_t max_held = 65536;    // a full queue drops, as a router's does
+constexpr steady::duration heartbeat = std::chrono::milliseconds{20};
+constexpr steady::duration standstill = std::chrono::milliseconds{40};
 
 [[noreturn]] void die(const std::string& what) {
   std::fprintf(stderr, "tundelay: %s: %s\n", what.c_str(), std::strerror(errno));
@@ -107,6 +110,11 @@ rule parse_rule(const std::string& text) {
   return parsed;
 }
 
+timespec to_timespec(steady::duration d) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
+  return {seconds.count(), std::chrono::nanoseconds{d - seconds}.count()};
+}
+
 bool contains(const rule& candidate, const address& value) {
   for (unsigned bit = 0; bit < candidate.length; ++bit) {
     const unsigned mask = 0x80u >> (bit % 8);
@@ -152,11 +160,19 @@ std::optional<headers> parse_headers(std::span<const unsigned char> packet) {
   return parsed;
 }
 
+double to_ms(steady::duration d) { return std::chrono::duration<double, std::milli>{d}.count(); }
+
+void report_standstill(steady::time_point now, steady::duration late) {
+  std::printf("{\"event\": \"standstill\", \"time_ms\": %.3f, \"ms\": %.0f}\n",
+              to_ms(now.time_since_epoch()), to_ms(late));
+  std::fflush(stdout);
+}
+
 void report_syn(const headers& of, steady::time_point now) {
   char source[INET6_ADDRSTRLEN], destination[INET6_ADDRSTRLEN];
   inet_ntop(of.family, of.source.data(), source, sizeof source);
   inet_ntop(of.family, of.destination.data(), destination, sizeof destination);
-  const double time_ms = std::chrono::duration<double, std::milli>{now.time_since_epoch()}.count();
+  const double time_ms = to_ms(now.time_since_epoch());
   std::printf(
       "{\"event\": \"syn\", \"time_ms\": %.3f, \"source\": \"%s\", \"source_port\": %u, "
       "\"address\": \"%s\", \"port\": %u}\n",
@@ -182,9 +198,11 @@ class wire {
   [[noreturn]] void run() {
     for (;;) {
       std::array<pollfd, 2> polled{{{fds_[0], POLLIN, 0}, {fds_[1], POLLIN, 0}}};
-      const timespec timeout = time_to_next();
-      if (ppoll(polled.data(), polled.size(), held_.empty() ? nullptr : &timeout, nullptr) < 0)
-        die("ppoll");
+      const auto asleep_until = steady::now() + time_to_next();
+      const timespec timeout = to_timespec(time_to_next());
+      if (ppoll(polled.data(), polled.size(), &timeout, nullptr) < 0) die("ppoll");
+      const auto now = steady::now();
+      if (now - asleep_until > standstill) report_standstill(now, now - asleep_until);
       if (polled[0].revents) take_in(fds_[0], fds_[1]);
       if (polled[1].revents) take_in(fds_[1], fds_[0]);
       let_out();
@@ -192,11 +210,9 @@ class wire {
   }
 
  private:
-  timespec time_to_next() const {
-    if (held_.empty()) return {};
-    const auto left = std::max(held_.top().due - steady::now(), steady::duration::zero());
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-    return {seconds.count(), std::chrono::nanoseconds{left - seconds}.count()};
+  steady::duration time_to_next() const {
+    if (held_.empty()) return heartbeat;
+    return std::clamp(held_.top().due - steady::now(), steady::duration::zero(), heartbeat);
   }
 
   void take_in(int source_fd, int target_fd) {
