@@ -1,22 +1,18 @@
 #include "tests/sim/run.h"
 
 #include <algorithm>
-#include <memory>
 #include <queue>
 #include <sstream>
 
 #include "racer/plan.h"
 #include "resolver/intent.h"
-#include "resolver/resolution.h"
+#include "tests/sim/lookup.h"
 #include "tests/sim/network.h"
+#include "tests/sim/referee.h"
 
 namespace happy::sim {
 namespace {
 
-constexpr std::uint16_t port = 443;
-constexpr const char* name = "name.test";
-// What glibc would wait for silent nameservers.
-constexpr duration resolver_patience = std::chrono::seconds(10);
 // Nothing lasts longer: ten endpoints each way, all dead, the last begun after a minute.
 constexpr duration longest_run = std::chrono::minutes(10);
 constexpr int longest_drain = 100;
@@ -34,47 +30,15 @@ struct event {
   }
 };
 
-// The plan as the specification words it, made without haste.
-std::vector<endpoint> expected_plan(const std::vector<listed_endpoint>& sorted,
-                                    const endpoint& named, int count) {
-  std::vector<endpoint> result{named};
-  for (std::size_t begin = 0; begin < sorted.size();) {
-    std::vector<endpoint> families[2];
-    std::size_t end = begin;
-    for (; end < sorted.size() && sorted[end].group == sorted[begin].group; ++end) {
-      const endpoint& e = sorted[end].where;
-      if (e != named) families[e.address.family == family::ipv6 ? 1 : 0].push_back(e);
-    }
-    const bool first_group = begin == 0;
-    family leading = named.address.family;
-    for (std::size_t i = end; !first_group && i-- > begin;) {
-      if (sorted[i].where != named) leading = sorted[i].where.address.family;
-    }
-    std::vector<endpoint>& lead = families[leading == family::ipv6 ? 1 : 0];
-    std::vector<endpoint>& follow = families[leading == family::ipv6 ? 0 : 1];
-    std::size_t a = 0;
-    std::size_t b = 0;
-    for (int i = first_group ? 1 : 0; i < count && a < lead.size(); ++i)
-      result.push_back(lead[a++]);
-    while (a < lead.size() || b < follow.size()) {
-      if (b < follow.size()) result.push_back(follow[b++]);
-      if (a < lead.size()) result.push_back(lead[a++]);
-    }
-    begin = end;
-  }
-  return result;
-}
-
 class simulation {
  public:
   simulation(const world& w, const options& o)
-      : world_(w), options_(o), machine_(w.timing), open_(w.paths.size(), false) {
-    for (std::size_t i = 0; i < w.paths.size(); ++i) removed_.push_back(false);
-  }
+      : world_(w), options_(o), lookup_(w), machine_(w.timing), referee_(w, o.demanded_floor) {}
 
   outcome go() {
     look_up();
-    if (out_.resolved && out_.violation.empty()) connect();
+    if (out_.resolved && referee_.is_content()) connect();
+    out_.violation = referee_.violation();
     return std::move(out_);
   }
 
@@ -82,22 +46,9 @@ class simulation {
   // ---- the lookup
 
   void look_up() {
-    resolution::settings s;
-    s.deadline = time_point(resolver_patience);
-    s.name = name;
-    if (world_.asks_for_service) s.service_name = name;
-    s.complete = world_.waits_for_all;
-    if (world_.timing.profile == timing_profile::v2) s.companion_delay = duration(0);
-    resolution_ = std::make_unique<resolution>(s);
-    int queries = 0;
     for (int turn = 0; turn < longest_drain; ++turn) {
-      const resolution::action next = resolution_->poll(now_);
+      const resolution::action next = send_queries();
       if (next.what == resolution::action::kind::finished) return end_lookup(next.reason);
-      if (next.what == resolution::action::kind::query) {
-        ++queries;
-        send(next.query);
-        continue;
-      }
       const time_point until = std::min(next.until, events_.empty() ? never : events_.top().at);
       if (until == never || until < now_) return fail("the resolution waits for nothing");
       now_ = until;
@@ -106,99 +57,33 @@ class simulation {
     fail("the resolution does not end");
   }
 
-  const query_fate& fate_of(record_type type) const {
-    if (type == record_type::https) return world_.service;
-    return type == record_type::aaaa ? world_.aaaa : world_.a;
-  }
-
-  void send(std::size_t query) {
-    const query_fate& f = fate_of(resolution_->type_of(query));
-    if (f.reply == dns_reply::silent) return;
-    push(now_ + f.after, event::kind::answer, static_cast<std::uint32_t>(query));
-    if (f.repeated)
-      push(now_ + 2 * f.after, event::kind::answer, static_cast<std::uint32_t>(query));
+  // All that are due now; what the resolution wants then.
+  resolution::action send_queries() {
+    resolution::action next = lookup_.state().poll(now_);
+    for (; next.what == resolution::action::kind::query; next = lookup_.state().poll(now_)) {
+      referee_.queried(lookup_.state(), next.query, now_);
+      const query_fate& f = lookup_.fate_of(next.query);
+      if (f.reply == dns_reply::silent) continue;
+      const auto query = static_cast<std::uint32_t>(next.query);
+      push(now_ + f.after, event::kind::answer, query);
+      if (f.repeated) push(now_ + 2 * f.after, event::kind::answer, query);
+    }
+    return next;
   }
 
   void end_lookup(move_on reason) {
-    const bool positive = resolution_->any_positive();
-    if (reason == move_on::all_answered && !resolution_->own_addresses_answered())
-      fail("not all answered");
-    if (!positive && reason != move_on::all_answered && now_ < time_point(resolver_patience))
-      fail("the lookup ended without an address");
-    if (positive && !world_.waits_for_all && now_ > first_positive_ + milliseconds(50))
-      fail("the lookup waited beyond the Resolution Delay");
-    out_.resolved = positive && !list().empty();
-  }
-
-  void take_answer(std::size_t query) {
-    const record_type type = resolution_->type_of(query);
-    const query_fate& f = fate_of(type);
-    answer a;
-    a.type = type;
-    switch (f.reply) {
-      case dns_reply::positive: a.kind = answer_kind::positive; break;
-      case dns_reply::no_data: a.kind = answer_kind::no_data; break;
-      case dns_reply::name_error: a.kind = answer_kind::name_error; break;
-      default: a.kind = answer_kind::server_failure; break;
-    }
-    if (a.kind == answer_kind::positive) {
-      for (const path& p : world_.paths) {
-        if (p.where.family == family_of(type) && !p.in_reserve) a.addresses.push_back(p.where);
-      }
-      if (a.addresses.empty()) a.kind = answer_kind::no_data;
-    }
-    if (a.kind == answer_kind::positive && first_positive_ == never) first_positive_ = now_;
-    resolution_->handle(query, a, now_);
-  }
-
-  // What is known of the name now, in the order of preference.
-  std::vector<listed_endpoint> list() const {
-    std::vector<candidate> candidates;
-    for (const record_type type : {record_type::aaaa, record_type::a}) {
-      const answer* a = resolution_->answered(type);
-      if (a == nullptr) continue;
-      for (const address& where : a->addresses) {
-        const std::size_t i = index_of(where);
-        if (removed_[i]) continue;
-        candidates.push_back(candidate_of(world_.paths[i]));
-      }
-    }
-    for (const path& p : world_.paths) {
-      if (p.in_reserve && last_resort_open_) candidates.push_back(candidate_of(p));
-    }
-    sort_by_preference(candidates);
-    std::vector<listed_endpoint> sorted;
-    std::uint32_t group = 0;
-    for (const candidate& c : candidates) {
-      if (&c != candidates.data() && !same_group(c, *(&c - 1))) ++group;
-      sorted.push_back({.where = {c.destination, port},
-                        .group = group,
-                        .expected_handshake = world_.paths[index_of(c.destination)].remembered,
-                        .answered_lately = world_.paths[index_of(c.destination)].lately});
-    }
-    return sorted;
-  }
-
-  static candidate candidate_of(const path& p) {
-    candidate c{.destination = p.where, .source = p.where, .has_source = p.routed};
-    c.source.bytes[15] = c.source.bytes[3] = 200;
-    c.service_priority = p.group;
-    c.rtt = p.remembered;
-    return c;
-  }
-
-  std::size_t index_of(const address& where) const {
-    std::size_t i = 0;
-    while (world_.paths[i].where != where) ++i;
-    return i;
+    referee_.looked_up(lookup_.state(), reason, now_);
+    out_.resolved = lookup_.state().any_positive() && !lookup_.list().empty();
+    out_.draw = lookup_.draw();
   }
 
   // ---- the race
 
   void connect() {
     began_ = now_;
-    const std::vector<listed_endpoint> first = list();
+    const std::vector<listed_endpoint> first = lookup_.list();
     named_ = first[world_.named % first.size()].where;
+    referee_.began(named_, now_);
     if (world_.program_deadline != duration(0)) {
       machine_.set_deadline(began_ + world_.program_deadline);
       push(began_ + world_.program_deadline, event::kind::deadline, 0);
@@ -210,7 +95,7 @@ class simulation {
     if (has_reserve()) machine_.expect_last_resort();
     refresh();
     drain();
-    while (!decided_ && out_.violation.empty()) {
+    while (!decided_ && referee_.is_content()) {
       const time_point next = std::min(until_, events_.empty() ? never : events_.top().at);
       if (next == never) return fail("stuck: nothing will ever happen");
       if (next < now_) return fail("the race waits for the past");
@@ -222,15 +107,13 @@ class simulation {
       }
       drain();
     }
-    if (out_.violation.empty()) check_end();
+    if (referee_.is_content()) finish();
   }
 
   void refresh() {
-    const bool complete = resolution_->all_answered() || now_ >= began_ + late_answer_lifetime;
-    const std::vector<listed_endpoint> sorted = list();
-    expected_ = expected_plan(sorted, named_, world_.timing.preferred_family_count);
-    complete_ = complete;
-    list_changed_ = now_;
+    const bool complete = lookup_.state().all_answered() || now_ >= began_ + late_answer_lifetime;
+    const std::vector<listed_endpoint> sorted = lookup_.list();
+    referee_.listed(sorted, lookup_.state(), complete, now_);
     machine_.set_plan(plan(sorted, named_, world_.timing.preferred_family_count), complete, now_);
   }
 
@@ -239,12 +122,12 @@ class simulation {
     events_.pop();
     switch (e.what) {
       case event::kind::answer:
-        take_answer(e.index);
-        if (began_ != never && !machine_.finished() && now_ < began_ + late_answer_lifetime)
-          refresh();
-        return;
+        if (lookup_.take_answer(e.index, now_)) referee_.has_address(now_);
+        if (began_ == never || machine_.finished() || now_ >= began_ + late_answer_lifetime) return;
+        send_queries();  // the answer may be followed by further ones
+        return refresh();
       case event::kind::change:
-        removed_[world_.changes[e.index].path] = !world_.changes[e.index].present;
+        lookup_.set_listed(world_.changes[e.index].path, world_.changes[e.index].present);
         return refresh();
       case event::kind::late_end: return refresh();
       case event::kind::deadline: decided_ = out_.left = true; return;
@@ -253,15 +136,13 @@ class simulation {
   }
 
   void take_outcome(std::uint32_t index, fate how) {
-    const endpoint where{world_.paths[index].where, port};
+    const endpoint where = endpoint_of(world_, world_.paths[index]);
     using kind = race_event::kind;
     note(how == fate::connected ? "< connected"
          : how == fate::failed  ? "< refused"
                                 : "< troubled",
          where);
-    if (how != fate::troubled) open_[index] = false;
-    if (how == fate::connected) connected_.push_back(where);
-    hurried_ = hurried_ || how != fate::connected;
+    referee_.heard(index, how);
     machine_.handle({.what = how == fate::connected ? kind::connected
                              : how == fate::failed  ? kind::failed
                                                     : kind::troubled,
@@ -270,20 +151,24 @@ class simulation {
   }
 
   void drain() {
-    for (int turn = 0; turn < longest_drain && out_.violation.empty() && !out_.left; ++turn) {
+    for (int turn = 0; turn < longest_drain && referee_.is_content() && !out_.left; ++turn) {
       const race_action action = machine_.poll(now_);
       switch (action.what) {
         case race_action::kind::attempt: start(action.where); break;
         case race_action::kind::wait:
           until_ = action.until;
-          if (!decided_ && until_ == never) check_nothing_to_start();
+          if (!decided_ && until_ == never) referee_.waits_for_events(machine_, now_);
           return;
-        case race_action::kind::last_resort: open_last_resort(); break;
+        case race_action::kind::last_resort:
+          referee_.asked_last_resort(now_);
+          lookup_.open_last_resort();
+          refresh();
+          break;
         case race_action::kind::won: decide(true, action.where); break;
         case race_action::kind::lost: decide(false, {}); break;
       }
     }
-    if (out_.violation.empty() && !out_.left) fail("the race never waits");
+    if (referee_.is_content() && !out_.left) fail("the race never waits");
   }
 
   bool has_reserve() const {
@@ -291,41 +176,20 @@ class simulation {
                        [](const path& p) { return p.in_reserve; });
   }
 
-  // V6ONLY-8
-  void open_last_resort() {
-    if (last_resort_open_ || !has_reserve()) return fail("a last resort that is none");
-    if (!complete_ || first_unstarted() != nullptr)
-      return fail("the last resort before the end of the list");
-    if (in_flight() > 0 && now_ < last_start_ + world_.timing.last_resort_delay)
-      return fail("the last resort too early");
-    last_resort_open_ = true;
-    refresh();
-  }
-
-  std::size_t in_flight() const {
-    return static_cast<std::size_t>(std::count(open_.begin(), open_.end(), true));
-  }
-
   void start(const endpoint& where) {
     note("> connect", where);
-    check_start(where);
-    const std::size_t index = index_of(where.address);
+    referee_.started(where, now_);
+    std::size_t index = 0;
+    while (world_.paths[index].where != where.address) ++index;
     const path& p = world_.paths[index];
-    started_.push_back(where);
-    last_path_ = &p;
-    last_start_ = now_;
-    hurried_ = false;
     if (!p.routed) {
-      floor_ = time_point::min();
-      hurried_ = true;
+      referee_.unreachable();
       note("< unreachable", where);
       machine_.handle({.what = race_event::kind::failed, .where = where, .reached_network = false},
                       now_);
       return;
     }
     ++out_.attempts;
-    open_[index] = true;
-    floor_ = now_ + options_.demanded_floor;
     for (const attempt_event& e : attempt(world_, p, now_ - began_)) {
       push(now_ + e.after, event::kind::attempt, static_cast<std::uint32_t>(index), e.what);
     }
@@ -333,84 +197,15 @@ class simulation {
 
   void decide(bool won, const endpoint& winner) {
     note(won ? "> won" : "> lost", winner);
-    if (decided_) return fail("a second decision");
+    referee_.decided(won, winner, now_);
     decided_ = true;
     out_.won = won;
     out_.decided_after = now_ - began_;
     out_.took = now_.time_since_epoch();
-    if (won && std::find(connected_.begin(), connected_.end(), winner) == connected_.end())
-      fail("a winner that has not connected");
-    if (!won && std::find(open_.begin(), open_.end(), true) != open_.end())
-      fail("lost while an attempt is under way");
-    if (!won && (!complete_ || first_unstarted() != nullptr)) fail("lost with endpoints left");
-    if (!won && has_reserve() && !last_resort_open_) fail("lost without the last resort");
   }
 
-  // ---- what must hold
-
-  const endpoint* first_unstarted() const {
-    for (const endpoint& e : expected_) {
-      if (std::find(started_.begin(), started_.end(), e) == started_.end()) return &e;
-    }
-    return nullptr;
-  }
-
-  void check_start(const endpoint& where) {
-    if (decided_) return fail("an attempt after the end");
-    if (std::find(started_.begin(), started_.end(), where) != started_.end())
-      return fail("an endpoint attempted twice");
-    const endpoint* next = first_unstarted();
-    if (next == nullptr || *next != where) return fail("not the next of the plan");
-    if (started_.empty()) return;
-    if (now_ < floor_) return fail("two attempts within the floor");
-    const time_point due = last_start_ + delay_after_last();
-    if (hurried_ || now_ == due) return;
-    if (now_ < due && !may_come_sooner()) return fail("sooner than the delay");
-    if (now_ > due && now_ != list_changed_) return fail("later than the delay");
-  }
-
-  // ATTEMPT-4 and 5 in other words than racer/timing.h has.
-  duration delay_after_last() const {
-    const race_timing& t = world_.timing;
-    if (t.profile == timing_profile::fast) {
-      duration d = milliseconds(50);
-      for (std::size_t i = 1; i < started_.size() && d < t.attempt_delay; ++i) d += d;
-      return std::max(d < t.attempt_delay ? d : t.attempt_delay, duration(milliseconds(10)));
-    }
-    duration d = last_path_->remembered != duration(0) ? last_path_->remembered : t.attempt_delay;
-    if (!last_path_->lately && d > t.attempt_delay) d = t.attempt_delay;
-    if (d < t.minimum_delay) d = t.minimum_delay;
-    if (d > t.maximum_delay) d = t.maximum_delay;
-    return std::max(d, duration(milliseconds(10)));
-  }
-
-  bool may_come_sooner() const {
-    if (world_.program_deadline != duration(0)) return true;
-    return now_ >= last_start_ + world_.timing.minimum_delay;  // CHANGE-4
-  }
-
-  // The machine waits for events alone: nothing is left, or too much is under way.
-  void check_nothing_to_start() {
-    if (first_unstarted() != nullptr && machine_.in_flight() < max_attempts_in_flight)
-      fail("no timer although an endpoint is left");
-    if (first_unstarted() == nullptr && complete_ && has_reserve() && !last_resort_open_)
-      fail("no timer although the last resort is left");
-    if (machine_.in_flight() != in_flight()) fail("attempts under way are miscounted");
-  }
-
-  static bool is_sure(const path& p) {
-    return p.routed && p.reply == answers_with::syn_ack && p.loss_percent == 0 &&
-           p.dark_until == p.dark_from;
-  }
-
-  void check_end() {
-    if (!out_.left) {
-      for (const endpoint& e : started_) {
-        const path& p = world_.paths[index_of(e.address)];
-        if (is_sure(p) && !out_.won) return fail("lost although an endpoint answers");
-      }
-      check_promptness();
-    }
+  void finish() {
+    referee_.ended(out_.won, out_.left, now_);
     // Nothing after the end, whatever still comes in.
     while (!out_.left && !events_.empty()) {
       now_ = std::max(now_, events_.top().at);
@@ -422,26 +217,7 @@ class simulation {
     }
   }
 
-  // An endpoint that answers, listed all the time, is reached once all before it had their delay.
-  void check_promptness() {
-    if (!world_.changes.empty()) return;
-    const duration longest = std::max(
-        {world_.timing.maximum_delay, world_.timing.attempt_delay, world_.timing.minimum_delay});
-    for (std::size_t i = 0; i < expected_.size(); ++i) {
-      const path& p = world_.paths[index_of(expected_[i].address)];
-      if (!is_sure(p)) continue;
-      const duration bound = late_answer_lifetime + static_cast<int>(i) * longest + p.rtt;
-      if (!out_.won || out_.decided_after > bound)
-        fail("an endpoint that answers was not reached in time");
-    }
-  }
-
-  void fail(const char* what) {
-    if (!out_.violation.empty()) return;
-    std::ostringstream text;
-    text << what << ", at " << static_cast<double>(now_.time_since_epoch().count()) / 1e6 << " ms";
-    out_.violation = text.str();
-  }
+  void fail(const char* what) { referee_.fail(what, now_); }
 
   void note(const char* what, const endpoint& where) {
     std::uint64_t h =
@@ -463,28 +239,16 @@ class simulation {
   const world& world_;
   options options_;
   outcome out_;
-  std::unique_ptr<resolution> resolution_;
+  name_lookup lookup_;
   race machine_;
+  referee referee_;
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   std::uint64_t last_event_ = 0;
   time_point now_{};
-  time_point first_positive_ = never;
   time_point began_ = never;
   time_point until_ = never;
-  time_point list_changed_{};
-  bool complete_ = false;
-  bool last_resort_open_ = false;
   bool decided_ = false;
   endpoint named_;
-  std::vector<endpoint> expected_;
-  std::vector<endpoint> started_;
-  std::vector<endpoint> connected_;
-  std::vector<bool> open_;
-  std::vector<bool> removed_;
-  const path* last_path_ = nullptr;
-  time_point last_start_{};
-  time_point floor_ = time_point::min();
-  bool hurried_ = false;  // a failure or trouble since the last start
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "racer/race.h"
+#include "tests/sim/lookup.h"
 #include "tests/sim/world.h"
 
 namespace happy::sim {
@@ -23,7 +24,8 @@ struct outcome {
   unsigned attempts = 0;          // that sent a SYN
   std::uint64_t fingerprint = 0;  // of all that was done, and when
   std::string violation;          // "" if everything held
-  std::string trace;              // if kept: in the form of the scripts of tests/unit/race_test.cc
+  srv_draw draw;
+  std::string trace;  // if kept: in the form of the scripts of tests/unit/race_test.cc
 };
 
 outcome run(const world& w, const options& o = {});

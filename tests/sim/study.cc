@@ -65,6 +65,7 @@ world plain_world(std::uint64_t seed) {
   world w = make_world(seed);
   w.timing = {};
   w.changes.clear();
+  w.targets.clear();
   w.program_deadline = {};
   w.named = 0;
   w.syn_retries = 6;

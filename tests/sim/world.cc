@@ -46,6 +46,28 @@ query_fate make_fate(random_numbers& random) {
   return fate;
 }
 
+// One name in seven is a service's, with targets of which some share a priority.
+void add_srv(random_numbers& random, world& w) {
+  if (!random.chance(15)) return;
+  constexpr std::uint16_t priorities[] = {0, 0, 5, 9};
+  constexpr std::uint16_t weights[] = {0, 1, 5, 10, 60, 1000};
+  for (std::uint64_t i = 1 + random.below(5); i > 0; --i) {
+    w.targets.push_back({.priority = priorities[random.below(std::size(priorities))],
+                         .weight = weights[random.below(std::size(weights))],
+                         .aaaa = make_fate(random),
+                         .a = make_fate(random)});
+  }
+  for (path& p : w.paths) {
+    p.target = static_cast<std::uint32_t>(random.below(w.targets.size() + 1));
+    p.in_reserve = false;
+  }
+  w.srv = make_fate(random);
+  w.srv_refuses = random.chance(5);
+  w.asks_for_service = false;
+  w.changes.clear();
+  if (random.chance(50)) w.timing.group_patience = random.between(0, 5000);
+}
+
 race_timing make_timing(random_numbers& random) {
   race_timing t;
   if (random.chance(20)) t.profile = timing_profile::fast;
@@ -137,8 +159,25 @@ world make_world(std::uint64_t seed) {
   if (random.chance(10)) w.program_deadline = random.between(20, 3000);
   if (random.chance(30)) w.syn_retries = 1 + static_cast<int>(random.below(6));
   if (random.chance(25)) w.named = static_cast<unsigned>(random.below(w.paths.size()));
+  add_srv(random, w);
   return w;
 }
+
+std::uint32_t priority_of(const world& w, const path& p) {
+  if (w.targets.empty()) return p.group;
+  return p.target < w.targets.size() ? w.targets[p.target].priority : last_priority;
+}
+
+std::string target_name(std::size_t target) { return "t" + std::to_string(target) + ".test"; }
+
+std::uint16_t port_of(const world& w, std::uint32_t target) {
+  constexpr std::uint16_t named_by_program = 443;
+  constexpr std::uint32_t of_first_target = 5222;
+  return target < w.targets.size() ? static_cast<std::uint16_t>(of_first_target + target)
+                                   : named_by_program;
+}
+
+endpoint endpoint_of(const world& w, const path& p) { return {p.where, port_of(w, p.target)}; }
 
 std::string describe(const world& w) {
   std::ostringstream out;
@@ -152,11 +191,24 @@ std::string describe(const world& w) {
   if (w.asks_for_service)
     out << ", HTTPS " << to_text(w.service.reply) << " after " << ms(w.service.after) << " ms";
   out << "\n";
+  if (!w.targets.empty()) {
+    out << "  SRV " << (w.srv_refuses ? "refuses" : to_text(w.srv.reply)) << " after "
+        << ms(w.srv.after) << " ms, patience " << ms(w.timing.group_patience) << " ms\n";
+  }
+  for (std::size_t i = 0; i < w.targets.size(); ++i) {
+    const srv_target& t = w.targets[i];
+    out << "  " << target_name(i) << ": priority " << t.priority << ", weight " << t.weight
+        << ", AAAA " << to_text(t.aaaa.reply) << " after " << ms(t.aaaa.after) << " ms, A "
+        << to_text(t.a.reply) << " after " << ms(t.a.after) << " ms\n";
+  }
   for (const path& p : w.paths) {
     out << "  " << happy::to_text(p.where).chars << ": " << to_text(p.reply) << ", rtt "
         << ms(p.rtt) << " ms, remembered " << ms(p.remembered) << (p.lately ? " (lately)" : "")
-        << ", loss " << p.loss_percent << " %, group " << p.group << (p.routed ? "" : ", no route")
-        << (p.in_reserve ? ", in reserve" : "");
+        << ", loss " << p.loss_percent << " %, "
+        << (w.targets.empty()             ? "group " + std::to_string(p.group)
+            : p.target < w.targets.size() ? "of " + target_name(p.target)
+                                          : "of the name itself")
+        << (p.routed ? "" : ", no route") << (p.in_reserve ? ", in reserve" : "");
     if (p.dark_until > p.dark_from)
       out << ", dark " << ms(p.dark_from) << " to " << ms(p.dark_until);
     out << "\n";
@@ -198,6 +250,18 @@ std::vector<world> simpler(const world& w) {
     if (p.rtt != milliseconds(10)) with([&](world& c) { c.paths[i].rtt = milliseconds(10); });
   }
   constexpr duration soon = milliseconds(1);
+  if (!w.targets.empty()) {
+    with([&](world& c) { c.targets.clear(); });
+    if (w.srv.after != soon) with([&](world& c) { c.srv.after = soon; });
+  }
+  for (std::size_t i = 0; i < w.targets.size(); ++i) {
+    const srv_target& t = w.targets[i];
+    if (t.weight != 0) with([&](world& c) { c.targets[i].weight = 0; });
+    if (t.aaaa.reply != dns_reply::positive || t.aaaa.after != soon)
+      with([&](world& c) { c.targets[i].aaaa = {.after = soon}; });
+    if (t.a.reply != dns_reply::positive || t.a.after != soon)
+      with([&](world& c) { c.targets[i].a = {.after = soon}; });
+  }
   if (w.aaaa.reply != dns_reply::positive || w.aaaa.after != soon)
     with([&](world& c) { c.aaaa = {.after = soon}; });
   if (w.a.reply != dns_reply::positive || w.a.after != soon)

@@ -29,7 +29,9 @@ enum class answers_with : std::uint8_t { syn_ack, reset, soft_error, hard_error,
 
 struct path {
   address where;
-  std::uint32_t group = 0;  // of its service record, in sorted order
+  std::uint32_t group =
+      0;  // of its service record, in sorted order; of no account where there are SRV targets
+  std::uint32_t target = 0;  // which of those has it; past the last one: the name itself
   answers_with reply = answers_with::syn_ack;
   bool routed = true;       // false: connect() says so at once
   bool in_reserve = false;  // no answer names it: the last resort finds it
@@ -57,9 +59,21 @@ struct list_change {
   bool present = false;
 };
 
+// A target of the name's SRV records, by the name of target_name().
+struct srv_target {
+  std::uint16_t priority = 0;
+  std::uint16_t weight = 0;
+  query_fate aaaa;
+  query_fate a;
+};
+
 struct world {
   std::uint64_t seed = 0;
   std::vector<path> paths;
+  // Not empty: the name's SRV records are asked for first.
+  std::vector<srv_target> targets;
+  query_fate srv;
+  bool srv_refuses = false;  // a record says that there is no such service
   query_fate aaaa;
   query_fate a;
   bool asks_for_service = false;
@@ -74,6 +88,17 @@ struct world {
 
 // At most so many endpoints of one family: what large names have.
 inline constexpr std::uint64_t most_endpoints = 10;
+
+// The part of the group of a path: the priority of its target, or past all of them.
+inline constexpr std::uint32_t last_priority = 0x10000;
+std::uint32_t priority_of(const world& w, const path& p);
+
+inline constexpr const char* domain = "name.test";
+std::string target_name(std::size_t target);
+
+// Where a path ends: at the port of its target's record, or at the program's.
+std::uint16_t port_of(const world& w, std::uint32_t target);
+endpoint endpoint_of(const world& w, const path& p);
 
 world make_world(std::uint64_t seed);
 std::string describe(const world& w);
