@@ -26,6 +26,7 @@ void reset(pending_race& r) {
   r.sockets.clear();
   r.veiled = 0;
   r.forgotten_at = never;
+  r.known.as_mapped = false;
   r.known.candidates.clear();
   r.failures.clear();
   r.driven = r.deaf = r.named_troubled = false;

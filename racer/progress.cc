@@ -134,8 +134,8 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
   c.sorted.clear();
   const candidate* before = nullptr;
   std::uint32_t group = 0;
-  // A program that names IPv4 addresses to an IPv6 socket (a JVM) goes on seeing them so.
-  const bool as_mapped = is_v4_mapped(r.named.address);
+  // A program that names IPv4 addresses to an IPv6 socket (a JVM), or would, goes on seeing them so.
+  const bool as_mapped = r.known.as_mapped || is_v4_mapped(r.named.address);
   const prefix_list prefixes = prefixes_for(c, r, now);
   for (const candidate& known : r.known.candidates) {
     if (!is_allowed(known, r, least)) continue;

@@ -70,7 +70,7 @@ std::vector<candidate> own_candidates(const resolution& state) {
   if (state.by_srv()) return target_candidates(state);
   std::vector<candidate> list;
   for (const family f : both_families) {
-    if (!state.asked(f)) continue;
+    if (!state.counts(f)) continue;
     const answer* found = state.answered(record_for(f));
     add_known(list, found, {});
     if (replaces_hints(found)) continue;

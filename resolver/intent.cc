@@ -16,6 +16,7 @@ bool is_fresh(const intent& i, time_point now) { return now - i.made <= intent_l
 void copy(const intent& from, std::uint16_t port, known_destination& out) {
   out.id = from.id;
   out.by_srv = from.by_srv;
+  out.as_mapped = from.as_mapped;
   out.candidates.clear();
   for (const candidate& c : from.candidates_at(port)) out.candidates.push_back(c);
 }

@@ -50,6 +50,7 @@ struct intent {
   time_point made{};
   bool ipv4 = true;  // families the program asked for
   bool ipv6 = true;
+  bool as_mapped = false;    // IPv4 addresses are ::ffff:a.b.c.d to the program
   bool partial = false;      // the program got its list before every answer was there,
   bool outgrown = false;     // and the rest has brought addresses that are not in it
   bool unconfirmed = false;  // a hint: answers count only once they contain the first candidate
@@ -87,6 +88,7 @@ struct intent {
 // What connect() can know of the address it was given.
 struct known_destination {
   bool by_srv = false;  // the address is meant at the port of its candidate
+  bool as_mapped = false;
   std::uint64_t id =
       0;  // the lookup whose late answers may join; 0: several lookups share the address
   bounded_vector<candidate, max_candidates> candidates;

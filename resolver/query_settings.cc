@@ -34,6 +34,16 @@ wish read_hints(const addrinfo* hints) {
   return {hints->ai_flags, hints->ai_family, hints->ai_socktype};
 }
 
+wish look_at_host(wish w, const resolve_options& options) {
+  if ((w.flags & AI_ADDRCONFIG) == 0) return w;
+  w.configured = families_configured();
+  const bool ipv6_alone = w.configured->ipv6 && !w.configured->ipv4;
+  const bool translates = !options.nat64.empty() || options.nat64_sought;
+  const bool narrowed = w.af == AF_UNSPEC && ipv6_alone && !translates;
+  if (narrowed && (w.flags & AI_V4MAPPED) != 0) w.af = AF_INET6;
+  return w;
+}
+
 std::vector<known_service> services_from(const happy_settings& settings) {
   if (settings.service_records == 0) return {};
   std::vector<known_service> services{{https_port, "https"}};
@@ -65,25 +75,24 @@ resolution::settings settings_for(const wish& w, const name_plan& plan, std::uin
                                   const resolve_options& options, time_point now) {
   resolution::settings s;
   s.name = plan.name;
-  s.ipv4 = w.af != AF_INET6;
+  const v4_mapping mapping = w.mapping();
+  s.ipv4 = w.af != AF_INET6 || mapping != v4_mapping::none;
   s.ipv6 = w.af != AF_INET;
-  if ((w.flags & AI_ADDRCONFIG) != 0 && w.af == AF_UNSPEC) {
-    const configured_families configured = families_configured();
-    // Neither configured: glibc asks for both.
-    if (configured.ipv4 != configured.ipv6) {
-      s.ipv4 = configured.ipv4 || !options.nat64.empty();  // V6ONLY-4
-      s.ipv6 = configured.ipv6;
-    }
+  s.ipv4_is_substitute = mapping == v4_mapping::substitute;
+  // Neither configured: glibc asks for both.
+  if (w.configured && w.af == AF_UNSPEC && w.configured->ipv4 != w.configured->ipv6) {
+    s.ipv4 = w.configured->ipv4 || !options.nat64.empty();  // V6ONLY-4
+    s.ipv6 = w.configured->ipv6;
   }
   if (plan.config->no_aaaa) s.ipv6 = false;
   s.preferred = preferred_family();
   s.delay = options.resolution_delay;
   s.companion_delay = options.v2 ? duration(0) : companion_delay_for(options.resolution_delay);
-  if (options.v2) s.preferred = family::ipv6;
+  if (options.v2 || mapping != v4_mapping::none) s.preferred = family::ipv6;
   // A datagram client never comes to connect() a second address: it needs both families now.
   s.complete = options.complete || w.socktype == SOCK_DGRAM;
   s.deadline = now + glibc_patience(*plan.config);
-  if (s.complete) return s;
+  if (s.complete || mapping != v4_mapping::none) return s;
   if (s.ipv4 && s.ipv6 && s.preferred == family::ipv4 && !has_connectivity(family::ipv6))
     s.in_reserve = family::ipv6;
   // QUERY-2: there may be a prefix; by the time of connect() it is known.

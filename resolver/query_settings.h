@@ -3,11 +3,14 @@
 
 #include <netdb.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "resolver/connectivity.h"
 #include "resolver/name_plan.h"
 #include "resolver/resolution.h"
+#include "resolver/v4_mapping.h"
 #include "shim/abi.h"
 
 namespace happy {
@@ -28,13 +31,21 @@ struct wish {
   int flags = AI_V4MAPPED | AI_ADDRCONFIG;
   int af = AF_UNSPEC;
   int socktype = 0;
+  std::optional<configured_families> configured{};  // with AI_ADDRCONFIG
+
+  v4_mapping mapping() const { return mapping_of(flags, af); }
 };
 
 wish read_hints(const addrinfo* hints);
 
-// `port`: of the service that the lookup is for; 0: not known.
+// The wish with what this host has for AI_ADDRCONFIG. Who takes mapped addresses and is on a host that has
+// IPv6 alone has asked for IPv6 alone (glibc), unless IPv4 ones are of use as they are (V6ONLY-4).
 //
-// Context:  reads interfaces for AI_ADDRCONFIG.
+// Context:  reads interfaces.
+wish look_at_host(wish w, const resolve_options& options);
+
+// `w`: from look_at_host(). `port`: of the service that the lookup is for; 0: not known.
+//
 // Spec:     QUERY-1 to QUERY-3
 resolution::settings settings_for(const wish& w, const name_plan& plan, std::uint16_t port,
                                   const resolve_options& options, time_point now);

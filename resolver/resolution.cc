@@ -280,7 +280,7 @@ const answer* resolution::answered(const std::string& name, record_type type) co
 bool resolution::own_addresses_answered() const {
   if (asks_srv() && !service_settled_) return false;
   return std::all_of(queries_.begin(), queries_.end(), [this](const question& q) {
-    return q.answered || !is_address(q.type) || !is_in_lead(q.name);
+    return is_settled(q) || !is_address(q.type) || !is_in_lead(q.name);
   });
 }
 
@@ -292,6 +292,12 @@ bool resolution::preferred_answered() const {
 
 bool resolution::is_own(const std::string& name) const {
   return equal_ignoring_case(name, settings_.name);
+}
+
+bool resolution::counts(family f) const {
+  if (!asked(f) || f == family::ipv6 || !settings_.ipv4_is_substitute) return asked(f);
+  const answer* ipv6 = answered(record_type::aaaa);
+  return ipv6 == nullptr || ipv6->kind != answer_kind::positive;
 }
 
 bool resolution::any_positive() const {
@@ -317,7 +323,12 @@ bool replaces_hints(const answer* a) {
 
 bool resolution::all_answered() const {
   return std::all_of(queries_.begin(), queries_.end(),
-                     [](const question& q) { return q.answered; });
+                     [this](const question& q) { return is_settled(q); });
+}
+
+// Answered, or no answer could change anything.
+bool resolution::is_settled(const question& q) const {
+  return q.answered || (is_address(q.type) && !counts(family_of(q.type)));
 }
 
 }  // namespace happy

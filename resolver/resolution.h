@@ -65,6 +65,8 @@ class resolution {
     bool ipv6 = true;
     // QUERY-2: this family has no connectivity, so it is asked for only if the other has no address.
     std::optional<family> in_reserve{};
+    // IPv4 addresses count only while there is no IPv6 one (AI_V4MAPPED without AI_ALL).
+    bool ipv4_is_substitute = false;
     family preferred = family::ipv6;    // ANSWER-7
     duration delay = milliseconds(50);  // Resolution Delay
     duration companion_delay = default_companion_delay;
@@ -131,6 +133,8 @@ class resolution {
   bool not_available() const { return not_available_; }
 
   bool asked(family f) const { return f == family::ipv6 ? settings_.ipv6 : settings_.ipv4; }
+  // Its addresses are the program's to have, as far as the answers say.
+  bool counts(family f) const;
   const std::string& name() const { return settings_.name; }
   // An address of the lookup's own name is there (or of a target of SRV), or a hint at one.
   bool any_positive() const;
@@ -167,6 +171,7 @@ class resolution {
   void note_hints(time_point now);
   void release_reserve();
   bool is_own(const std::string& name) const;
+  bool is_settled(const question& q) const;
   bool preferred_answered() const;
   bool finished_by(move_on& reason, time_point now) const;
   time_point addresses_wait_until() const;

@@ -18,12 +18,9 @@ namespace {
 bool flags_are_plain(const wish& w, const resolve_options& options) {
   constexpr int idn_out = AI_CANONNAME | AI_CANONIDN;  // libidn2 would have its say
   if ((w.flags & idn_out) == idn_out) return false;
-  if ((w.flags & AI_ADDRCONFIG) != 0 && w.af != AF_UNSPEC) {
-    const configured_families configured = families_configured();
-    const bool ipv4 = configured.ipv4 || !options.nat64.empty();
-    if (!(w.af == AF_INET ? ipv4 : configured.ipv6)) return false;
-  }
-  return w.af != AF_INET6 || (w.flags & AI_V4MAPPED) == 0;
+  if (!w.configured || w.af == AF_UNSPEC) return true;
+  const bool ipv4 = w.configured->ipv4 || !options.nat64.empty();
+  return w.af == AF_INET ? ipv4 : w.configured->ipv6;
 }
 
 bool is_irregular(const resolution& state) {
@@ -64,6 +61,17 @@ std::string canonical_name(const resolution& state, const name_plan& plan) {
   return plan.name;
 }
 
+constexpr const char* glibc_goes_on = "glibc asks for one family after the other";
+
+// What the program is handed.
+std::vector<address> addresses_of(const intent& meant) {
+  std::vector<address> all;
+  for (const candidate& c : meant.candidates) {
+    if (std::find(all.begin(), all.end(), c.destination) == all.end()) all.push_back(c.destination);
+  }
+  return all;
+}
+
 declined decline(std::uint64_t id, const char* name, const char* reason) {
   trace_decline(id, name, reason);
   return {};
@@ -77,7 +85,6 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   wish w = read_hints(question.hints);
   trace_lookup(id, question);
   if (options.bridge) w = {.flags = w.flags & ~AI_ADDRCONFIG, .af = AF_UNSPEC};
-  if (!flags_are_plain(w, options)) return decline(id, question.node, "flags");
   auto planned = plan_name(question.node, files);
   if (const auto* reason = std::get_if<decline_reason>(&planned)) {
     return decline(id, question.node, to_text(*reason));
@@ -85,6 +92,8 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   if (!thread_resolver_agrees(*std::get<name_plan>(planned).config)) {
     return decline(id, question.node, "the program's own resolver state");
   }
+  w = look_at_host(w, options);
+  if (!flags_are_plain(w, options)) return decline(id, question.node, "flags");
   // glibc makes up an empty AAAA answer, and follows no alias for it.
   if (w.af == AF_INET6 && std::get<name_plan>(planned).config->no_aaaa)
     return decline(id, question.node, "no-aaaa");
@@ -97,18 +106,18 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   std::unique_ptr<name_resolution> r(new name_resolution);
   r->id_ = id;
   r->node_ = question.node;
-  r->flags_ = w.flags;
-  r->af_ = w.af;
-  r->socktype_ = w.socktype;
+  r->wish_ = w;
   r->complete_ = options.complete || (w.socktype != 0 && w.socktype != SOCK_STREAM);
   r->plan_ = std::move(std::get<name_plan>(planned));
   r->search_ = name_search(std::move(r->plan_.steps));
   r->form_ = std::get<addrinfo_template>(form);
   const std::uint16_t named_port = r->form_.kinds.empty() ? 0 : r->form_.kinds[0].port;
   r->port_ = named_port != 0 ? named_port : options.usual_port;
-  r->srv_ = srv_service_of(question.service, named_port, options);
-  if (named_port != 0 && named_port != options.companion_port) r->wants_companions_ = false;
-  r->meant_ = begin_intent(id, r->node_, w.af, now);
+  const bool maps = w.mapping() != v4_mapping::none;
+  if (!maps) r->srv_ = srv_service_of(question.service, named_port, options);
+  r->wants_companions_ = !maps && (named_port == 0 || named_port == options.companion_port);
+  r->meant_ = begin_intent(id, r->node_, maps ? AF_UNSPEC : w.af, now);
+  r->meant_.as_mapped = maps;
   r->meant_.service_unknown = named_port == 0;
   r->meant_.keep_hints = options.keep_hints;
   r->meant_.nat64 = options.nat64;
@@ -119,8 +128,7 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
 
 void name_resolution::ask(time_point now) {
   plan_.name = search_.name();
-  resolution::settings settings =
-      settings_for({flags_, af_, socktype_}, plan_, port_, options_, now);
+  resolution::settings settings = settings_for(wish_, plan_, port_, options_, now);
   if (!settings.complete && srv_ != nullptr) ask_for_srv(settings, *srv_);
   meant_.service_port = settings.service_name.empty() ? 0 : port_;
   if (!settings.complete && settings.service_name.empty() && wants_companions_ &&
@@ -129,7 +137,7 @@ void name_resolution::ask(time_point now) {
     meant_.service_port = options_.companion_port;
   }
   const bool ipv4_unasked = !settings.ipv4 || settings.in_reserve == family::ipv4;
-  if (options_.ipv6_only && af_ == AF_UNSPEC && ipv4_unasked)
+  if (options_.ipv6_only && wish_.af == AF_UNSPEC && ipv4_unasked)
     meant_.last_resort = std::make_shared<const name_plan>(plan_);
   lookup_ = std::make_unique<lookup>(id_, plan_, settings);
 }
@@ -158,7 +166,7 @@ std::optional<move_on> name_resolution::move_on_now(time_point now) {
 // AI_PASSIVE with a name: most of these programs connect all the same (lftp, socat); one that wants to bind
 // asks for a name of this host, and binds to all its addresses.
 bool name_resolution::wants_to_bind(const resolution& state) const {
-  if ((flags_ & AI_PASSIVE) == 0 || state.all_answered()) return false;
+  if ((wish_.flags & AI_PASSIVE) == 0 || state.all_answered()) return false;
   std::vector<candidate> found = own_candidates(state);
   source_probe probe;
   for (candidate& c : found) probe.probe(c, 0);
@@ -168,14 +176,19 @@ bool name_resolution::wants_to_bind(const resolution& state) const {
 // gethostbyname2() serves AF_INET alone, and what AI_ADDRCONFIG makes of AF_UNSPEC.
 bool name_resolution::asks_by_old_function(const resolution& state) const {
   const bool ipv4_alone =
-      !state.asked(family::ipv6) && !(af_ == AF_UNSPEC && plan_.config->no_aaaa);
-  return ipv4_alone && (flags_ & AI_CANONNAME) == 0;
+      !state.asked(family::ipv6) && !(wish_.af == AF_UNSPEC && plan_.config->no_aaaa);
+  return ipv4_alone && (wish_.flags & AI_CANONNAME) == 0;
 }
 
 std::variant<declined, resolved> name_resolution::failure() const {
   const resolution& state = lookup_->state();
   if (options_.bridge) return decline(id_, node_.c_str(), "nothing to bridge to");
   if (!plan_.nothing_after_dns) return decline(id_, node_.c_str(), "negative answer not final");
+  if (wish_.mapping() != v4_mapping::none) {
+    const std::optional<int> code = mapped_error_code(state, search_);
+    if (!code) return decline(id_, node_.c_str(), glibc_goes_on);
+    return resolved{.code = *code};
+  }
   if (!asks_by_old_function(state)) return resolved{.code = error_code(search_.result())};
   const std::optional<int> code = old_error_code(search_, is_hollow(state));
   if (!code) return decline(id_, node_.c_str(), "errno decides");
@@ -186,6 +199,10 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   if (options_.bridge) return bridge_outcome(now);
   const resolution& state = lookup_->state();
   if (is_irregular(state)) return decline(id_, node_.c_str(), "more addresses than are kept");
+  if (wish_.mapping() != v4_mapping::none &&
+      !mapping_agrees(state, wish_.mapping(), search_.has_list())) {
+    return decline(id_, node_.c_str(), glibc_goes_on);
+  }
   resolved out;
   out.meant = meant_;
   out.meant.made = now;
@@ -193,15 +210,12 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   // Who compares addresses is to see libc's order.
   add_answers(out.meant, state, complete_ ? std::nullopt : with_history(recall_from::all));
   if (state.answered(record_type::a) != nullptr) out.meant.last_resort = nullptr;
-  std::vector<address>& addresses = out.meant.handed;
-  for (const candidate& c : out.meant.candidates) {
-    const bool handed =
-        std::find(addresses.begin(), addresses.end(), c.destination) != addresses.end();
-    if (!handed) addresses.push_back(c.destination);
-  }
+  out.meant.handed = addresses_of(out.meant);
+  const std::vector<address> addresses =
+      wish_.mapping() != v4_mapping::none ? mapped_order(state) : out.meant.handed;
   const std::string canonical = canonical_name(state, plan_);
   out.list = build_addrinfo_list(addresses, form_,
-                                 (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
+                                 (wish_.flags & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) out.code = EAI_MEMORY;
   out.meant.partial = !(state.by_srv() ? state.all_answered() : state.own_addresses_answered());
   if (state.by_srv()) {
@@ -225,7 +239,7 @@ std::variant<declined, resolved> name_resolution::bridge_outcome(time_point now)
   add_late_answers(out.meant, state);
   const std::string canonical = canonical_name(state, plan_);
   out.list = build_addrinfo_list({&*options_.bridge, 1}, form_,
-                                 (flags_ & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
+                                 (wish_.flags & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) return decline(id_, node_.c_str(), "no memory");
   return out;
 }

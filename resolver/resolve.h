@@ -84,9 +84,7 @@ class name_resolution {
 
   std::uint64_t id_ = 0;
   std::string node_;
-  int flags_ = 0;
-  int af_ = AF_UNSPEC;
-  int socktype_ = 0;
+  wish wish_;
   bool complete_ = false;  // the answer is to be libc's, in libc's order
   std::uint16_t port_ = 0;
   resolve_options options_;

@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import socket
 import zlib
+from typing import Callable
 
 import topology
 
@@ -196,6 +197,8 @@ class Setting:
     ways: int = 8
     environment: dict = dataclasses.field(default_factory=dict)
     zone: dict = dataclasses.field(default_factory=lambda: ZONE)
+    faults: tuple = ()
+    all_ways: Callable = lambda: ways()
 
 
 _NS = f"nameserver {NS4}\n"
@@ -205,6 +208,15 @@ _FEW = ["both.test", "absent.test", "filed.test", "filed4.test", "empty.test", "
 
 def _searching(name, names, **more):
     return Setting(name, names, zone=_CANDIDATES, **more)
+
+
+
+def _one_family(fault, names, resolv, label=""):
+    # Without what libhappy does otherwise on such a host: addresses of a family of no use are not asked for, IPv4 is
+    # bridged and translated.
+    plain = {"v4-none": {"HAPPY_PREF64": "none", "HAPPY_BRIDGE": "never"}, "v6-none": {"HAPPY_PARTIAL": "0"}}
+    return Setting(f"{fault}{label}", names, resolv=resolv, ways=12, faults=(fault,), environment=plain[fault],
+                   all_ways=lambda: [["getaddrinfo", None, "80", "null", "0", "0", "0"], *mapped_ways(), *ways()[::5]])
 
 
 SETTINGS = [
@@ -272,6 +284,13 @@ SETTINGS = [
                 "scopev4 ::ffff:0.0.0.0/96 14\n", ways=4),
     Setting("gai-broken", PLAIN_NAMES, gai="precedence ::ffff:0:0 100\nlabel x/2 1\nreload yes\nnonsense\n", ways=2),
     Setting("gai-comments", PLAIN_NAMES, gai="# precedence ::ffff:0:0/96  100\n\n", ways=1),
+    Setting("mapped", PLAIN_NAMES + FAILING_NAMES, ways=12, all_ways=lambda: mapped_ways()),
+    Setting("mapped-search", SEARCHED_NAMES, resolv=_NS + "search corp.test other.test\n", ways=12,
+            all_ways=lambda: mapped_ways()),
+    Setting("mapped-no-aaaa", _SHORT, resolv=_NS + "options no-aaaa\n", ways=6, all_ways=lambda: mapped_ways()),
+    _one_family("v4-none", PLAIN_NAMES, f"nameserver {NS6}\n"),
+    _one_family("v4-none", SEARCHED_NAMES, f"nameserver {NS6}\nsearch corp.test other.test\n", "-search"),
+    _one_family("v6-none", PLAIN_NAMES, _NS),
     Setting("no-nameserver", ["localhost", "both.test", "filed.test"], hosts=HOSTS, resolv="", ways=2),
 ]
 
@@ -302,9 +321,17 @@ def ways():
     return asked
 
 
+def mapped_ways():
+    """Those in which IPv4 addresses may be wanted as IPv6 ones."""
+    return [["getaddrinfo", None, "80", str(family), str(kind), "0", f"{flags | AI_V4MAPPED:x}"]
+            for family, kind, flags in itertools.product(
+                (INET6, UNSPEC), (STREAM, DGRAM, 0),
+                (0, AI_ALL, AI_CANONNAME, AI_ADDRCONFIG, AI_ALL | AI_ADDRCONFIG | AI_CANONNAME))]
+
+
 def questions(setting):
     """The questions of one setting: each of its names in as many ways, every way for some name, the same at every run."""
-    all_ways = ways()
+    all_ways = setting.all_ways()
     asked = []
     for place, name in enumerate(setting.names):
         first = zlib.crc32(f"{setting.name} {place}".encode())

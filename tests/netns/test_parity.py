@@ -65,7 +65,7 @@ def _case_of(setting):
         shown = "\n".join(differences[:SHOWN])
         check(not differences, f"{len(differences)} of {total} answers differ (early returns: {early}):\n{shown}")
 
-    return cases.Case(agrees_with_libc, (), (setting,), seconds=SECONDS + 20)
+    return cases.Case(agrees_with_libc, setting.faults, (setting,), seconds=SECONDS + 20)
 
 
 for one in parity.SETTINGS:

@@ -71,6 +71,32 @@ TEST_CASE("resolution: AAAA and A go out back to back, AAAA first", "[resolution
   check_waits_until(r, 0, 10'000);
 }
 
+TEST_CASE("resolution: addresses that only stand in for others are given up when those come",
+          "[resolution]") {
+  const resolution::settings s{.ipv4_is_substitute = true, .deadline = at(10'000)};
+  {
+    resolution r = begun(s);
+    answer_own(r, positive(record_type::aaaa), at(20));
+    CHECK(!r.counts(family::ipv4));
+    check_moves_on(r, 20, move_on::all_answered);
+    CHECK(r.all_answered());  // nobody listens for A any more
+  }
+  {
+    resolution r = begun(s);
+    answer_own(r, positive(record_type::a), at(20));
+    check_waits_until(r, 20, 70);
+    CHECK(r.counts(family::ipv4));
+    check_moves_on(r, 70, move_on::resolution_delay);
+    answer_own(r, positive(record_type::aaaa), at(90));
+    CHECK(!r.counts(family::ipv4));
+  }
+  resolution r = begun(s);
+  answer_own(r, negative(record_type::aaaa, answer_kind::no_data), at(20));
+  answer_own(r, positive(record_type::a), at(30));
+  CHECK(r.counts(family::ipv4));
+  check_moves_on(r, 30, move_on::all_answered);
+}
+
 TEST_CASE("resolution: only the families asked for are queried", "[resolution][QUERY-2]") {
   resolution r({.ipv4 = true, .ipv6 = false, .deadline = at(10'000)});
   CHECK(r.type_of(r.poll(at(0)).query) == record_type::a);
