@@ -20,9 +20,9 @@ def exit_storm(network, how, who):
 
 
 for how in ("exit", "quick_exit", "_exit", "return", "pthread_exit"):
-    for who in ("thread", "handler"):
-        if who == "thread" or how not in ("return", "pthread_exit"):
-            REGISTRY[f"storm_{how.strip('_')}_{who}"] = Case(exit_storm, ("all-dead",), (how, who), seconds=60)
+    for who in ("thread", "handler", "poll"):
+        if who == "thread" or how == "exit" or (who == "handler" and how in ("quick_exit", "_exit")):
+            REGISTRY[f"storm_{how}_{who}"] = Case(exit_storm, ("all-dead",), (how, who), seconds=60)
 
 
 def cancel(network, where):

@@ -1,7 +1,8 @@
 """Sandboxes, namespaces, privileges, in and after a race: no thread, no call, no privilege that bare has not."""
 
 import hardening
-from cases import LIGHT, REGISTRY, Case, case, victim
+from cases import LIGHT, REGISTRY, Case, case, check_equal, victim
+from topology import OWN_V4, OWN_V6
 
 ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address takes 3 s
 
@@ -50,3 +51,20 @@ for what in ("user", "userns", "mnt", "net", "setns", "setuid", "capset", "rawca
         faults = ("v6-drop", "v4-slow=900") if what == "setuid" else ("v6-drop",)
         REGISTRY[f"namespaces_{what}_{label}"] = Case(
             namespaces, faults, (what, options), load=LIGHT, lab_options=ONE_RETRY)
+
+
+def one_thread_elsewhere(network, what):
+    """One thread alone has gone into another network: what it connects to, and what the rest does, is as bare."""
+    def command(host):
+        return victim("namespaces", what, host.name, 7)
+
+    hosts, _, happy = hardening.compare(network, f"{what}, races in two networks", command, sooner=True)
+    check_equal(hardening.said(happy, "here"), "echo", "the thread that stayed")
+    wanted = ["c"] if what == "thread-net" else ["c", "s"]
+    check_equal(sorted({"c" if a["peer"] in (OWN_V4, OWN_V6) else "s" for a in network.accepts(hosts[1])}), wanted,
+                "namespaces that connections come from")
+
+
+for what in ("thread-net", "thread-setns"):
+    REGISTRY[f"namespaces_{what.replace('-', '_')}"] = Case(one_thread_elsewhere, ("v6-drop",), (what,), load=LIGHT,
+                                                            lab_options=ONE_RETRY)

@@ -9,6 +9,7 @@ import hardening
 import topology
 from cases import REGISTRY, Case, check, check_equal, families
 from lab import PYTHON, LabError
+from tcp_server import IPV6_TRANSPARENT
 
 PORTS = {"bare": 8001, "happy": 8002}
 START_SECONDS = 10  # 0.1 s on an idle machine
@@ -65,15 +66,22 @@ for fault, limit_s, bare_limits_s in (("healthy", 0.6, (0, 0.6)), ("v6-drop", 0.
 # -- apt-get --
 
 REPOSITORY_PORT = 8000
-# Any address is this server's, of IPv4 alone.
+IPV4_ALONE, BOTH_FAMILIES = "0.0.0.0", "::"
+# Any address is this server's, of one family or both.
 REPOSITORY_SERVER = f"""
 import functools, http.server, socket, sys
+directory, where = sys.argv[1:]
 class Server(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6 if ":" in where else socket.AF_INET
     def server_bind(self):
+        if ":" in where:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            self.socket.setsockopt(socket.IPPROTO_IPV6, {IPV6_TRANSPARENT}, 1)
         self.socket.setsockopt(socket.SOL_IP, socket.IP_TRANSPARENT, 1)
         super().server_bind()
-handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=sys.argv[1])
-server = Server(("0.0.0.0", {REPOSITORY_PORT}), handler)
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # one connection for all files
+server = Server((where, {REPOSITORY_PORT}), functools.partial(Handler, directory=directory))
 print("ready", flush=True)
 server.serve_forever()
 """
@@ -99,31 +107,36 @@ def make_repository(folder):
     return package.parent
 
 
-def apt(folder, host):
+def start_repository(network, folder, where=IPV4_ALONE):
+    """Serves one package in the servers' namespace, at every address; ready when this returns."""
+    server = network.start([PYTHON, "-c", REPOSITORY_SERVER, make_repository(folder), where], namespace="s")
+    end = time.monotonic() + START_SECONDS
+    while "ready" not in server.output_path.read_text():
+        if time.monotonic() > end:
+            raise LabError(f"no repository: {server.output_path.read_text()!r}")
+        time.sleep(0.02)
+
+
+def apt(folder, url, *more_options):
     """apt-get in folders of its own: the list is fetched, then the package."""
     for name in ("etc/apt.conf.d", "etc/preferences.d", "state/lists/partial", "cache/archives/partial", "out"):
         (folder / name).mkdir(parents=True)
     (folder / "status").touch()
-    (folder / "etc/sources.list").write_text(f"deb [trusted=yes] http://{host.name}:{REPOSITORY_PORT} ./\n",
-                                             encoding="ascii")
+    (folder / "etc/sources.list").write_text(f"deb [trusted=yes] {url} ./\n", encoding="ascii")
     options = " ".join(f"-o{option}" for option in (
         f"Dir::Etc={folder}/etc", f"Dir::State={folder}/state", f"Dir::State::status={folder}/status",
-        f"Dir::Cache={folder}/cache", "APT::Sandbox::User=root", "Acquire::Retries=0", "Acquire::Languages=none"))
+        f"Dir::Cache={folder}/cache", "APT::Sandbox::User=root", "Acquire::Retries=0", "Acquire::Languages=none",
+        *more_options))
     return ["sh", "-ec", f"cd {folder}/out; apt-get {options} update; apt-get {options} download lab-package; ls"]
 
 
 def fetched(network, fault, more_s, bare_seconds):
     """apt-get gets the package with libhappy, not later than bare, and in the time that the fault costs."""
     folder = pathlib.Path("/run/lab/apt")
-    files = make_repository(folder)
-    server = network.start([PYTHON, "-c", REPOSITORY_SERVER, files], namespace="s")
-    end = time.monotonic() + START_SECONDS
-    while "ready" not in server.output_path.read_text():
-        if time.monotonic() > end:
-            raise LabError(f"no repository: {server.output_path.read_text()!r}")
-        time.sleep(0.02)
+    start_repository(network, folder)
     hosts = {kind: network.host(kind) for kind in PORTS}
-    programs = {kind: network.start(apt(folder / kind, host), happy=kind == "happy") for kind, host in hosts.items()}
+    programs = {kind: network.start(apt(folder / kind, f"http://{host.name}:{REPOSITORY_PORT}"), happy=kind == "happy")
+                for kind, host in hosts.items()}
     run = programs["happy"].wait(12)
     bare = programs["bare"].wait(bare_seconds)
     shown = [f"status {each.status}, {each.seconds():.1f} s" for each in (bare, run)]

@@ -1,8 +1,13 @@
 """SRV records (XEP-0495, RFC 2782): libhappy's own lookups of a listed service, and those that programs make."""
 
-from cases import case, check, check_between, check_equal, report
+import pathlib
+import re
+
+import hardening
+from cases import case, check, check_between, check_equal, report, spacing_ms
 from lab import Host
 from topology import ADDRESSES
+from test_servers import BOTH_FAMILIES, REPOSITORY_PORT, apt, start_repository
 from test_service import addresses, queries, syns_to
 
 DOMAIN = "example.test"
@@ -22,14 +27,19 @@ except OSError as error:
     print("error", error.errno)
 """
 
-# Asks for SRV records by libc's resolver itself (unless OWNER is "-"), then goes through HOST:PORT ...
+# Asks for SRV records by a FUNCTION of libc's resolver (unless OWNER is "-"), then goes through HOST:PORT ...
 BY_ITSELF = """
 import ctypes, socket, sys
 room = ctypes.create_string_buffer(4096)
-if sys.argv[1] != "-":
-    size = ctypes.CDLL(None).res_query(sys.argv[1].encode(), 1, 33, room, 4096)
+libc = ctypes.CDLL(None)
+libc.__res_state.restype = ctypes.c_void_p
+function, owner = sys.argv[1:3]
+if owner != "-":
+    state = [ctypes.c_void_p(libc.__res_state())] if "_n" in function else []
+    libc.__res_init()
+    size = libc[function](*state, owner.encode(), 1, 33, room, 4096)
     print("answer", room.raw[2:max(size, 2)].hex())
-for target in sys.argv[2:]:
+for target in sys.argv[3:]:
     host, port = target.rsplit(":", 1)
     try:
         s = socket.create_connection((host, int(port)))
@@ -98,6 +108,34 @@ def case_60_silent_group(network):
     check(asked[1:5] in [[(x.name, kind) for x in order for kind in ("AAAA", "A")] for order in ((a, b), (b, a))],
           f"queries of the first group: {asked[1:5]}")
     check_equal(asked[5:7], [(c.name, "AAAA"), (c.name, "A")], "then the second group")
+
+
+# spec: XMPP-3 XMPP-5
+@case()
+def order_of_a_group(network):
+    """AAAA and A of each target back to back, no answer waited for; then SYNs by weight, families in turn."""
+    a, b = dead(network, "a", 20), dead(network, "b", 21)
+    for host in (a, b):
+        for kind, found in (("AAAA", host.ipv6), ("A", host.ipv4)):
+            network.set_record(host.name, kind, records=found, delay_ms=250)
+    set_srv(network, (0, 0, GIT, b.name), (0, 65000, GIT, a.name))
+    network.run(python(BY_NAME, DOMAIN, "xmpp-client"), happy=True, seconds=3)
+    wanted = [(host.name, kind) for host in (a, b) for kind in ("AAAA", "A")]
+    check_equal(queries(network, a.name, b.name), wanted, "queries")
+    moments = [network.find("query", name=name, type=kind)[0]["time_ms"] for name, kind in wanted]
+    check_between(max(moments) - min(moments), 0, 150, "ms from the first query to the last")
+    check_equal(syns_to(network, a, b), [(x, GIT) for x in (a.ipv6[0], a.ipv4[0], b.ipv6[0], b.ipv4[0])], "SYNs")
+
+
+# spec: XMPP-2
+@case("v6-slow=900", "v4-slow=900")
+def slow_group(network):
+    """While attempts of the first group are under way, the second is not touched, however long they take."""
+    a, c = network.host("a"), network.host("c")
+    set_srv(network, (0, 0, ECHO, a.name), (5, 0, HTTPS, c.name))
+    run = connect(network, patience_ms=10000)
+    check_peer(run, a, ECHO)
+    check_equal(syns_to(network, c), [], "SYNs to the second group")
 
 
 # spec: XMPP-2
@@ -169,17 +207,47 @@ def service_not_there(network):
     check_equal(syns_to(network, own), [], "SYNs")
 
 
+# spec: XMPP-4
+@case()
+def first_target_decides(network):
+    """A first target's AAAA is acted on at once; its A alone waits for the Resolution Delay, then goes."""
+    for number, (late, delay_ms, family) in enumerate((("A", 1500, "6"), ("AAAA", 300, "6"), ("AAAA", 4000, "4"))):
+        a, b = network.host(f"a{number}"), network.host(f"b{number}")
+        name = f"decides{number}.test"
+        network.set_record(a.name, late, records=a.ipv4 if late == "A" else a.ipv6, delay_ms=delay_ms)
+        for kind, found in (("AAAA", b.ipv6), ("A", b.ipv4)):
+            network.set_record(b.name, kind, records=found, delay_ms=3500)
+        set_srv(network, (0, 65000, ECHO, a.name), (0, 0, ECHO, b.name), owner=f"_xmpp-client._tcp.{name}")
+        run = connect(network, name=name, HAPPY_RESOLUTION_DELAY_MS="1000")
+        check_peer(run, Host("", a.ipv6 if family == "6" else [], a.ipv4 if family == "4" else []), ECHO)
+        check_equal(syns_to(network, a, b), [(peer_of(run)[0], ECHO)], f"SYNs, {late} late by {delay_ms} ms")
+        began = network.find("query", name=f"_xmpp-client._tcp.{name}")[0]["time_ms"]
+        low, high = {1500: (0, 1300), 300: (300, 2000), 4000: (950, 3000)}[delay_ms]
+        check_between(first_syn_ms(network, a) - began, low, high, f"ms to the SYN, {late} late by {delay_ms} ms")
+
+
 @case()
 def services_not_listed(network):
-    """Lookups of other services, by port, of a target, or with HAPPY_SRV=none: no SRV query."""
-    host = network.host("host")
+    """Lookups of other services, by port, of a target, or with HAPPY_SRV=none: no SRV query, and the SYNs of bare."""
+    host, target = network.host("host"), network.host("target")
+    for owner in ("https", "xmpp-client"):
+        set_srv(network, (0, 0, ECHO, target.name), owner=f"_{owner}._tcp.{host.name}")
     for service, settings in (("https", {}), (str(XMPP), {}), ("xmpp-client", {"HAPPY_SRV": "none"}),
                               ("xmpp-client", {"HAPPY_SRV": "imap,ldap"})):
-        connect(network, service, name=host.name, **settings)
+        before = len(syns_to(network, host))
+        runs = connect(network, service, name=host.name, **settings), network.run(python(BY_NAME, host.name, service))
+        happy, bare = syns_to(network, host)[before:]
+        check_equal((runs[0].output, happy), (runs[1].output, bare), f"output and SYN for {service} with {settings}")
         check(not network.find("query", type="SRV"), f"an SRV query for {service} with {settings}")
+    check_equal(syns_to(network, target), [], "SYNs to what the records name")
     connect(network, str(XMPP), name=host.name, HAPPY_SRV="imap,xmpp-client=5222")
     check_equal([e["name"] for e in network.find("query", type="SRV")], [f"_xmpp-client._tcp.{host.name}"],
                 "SRV queries by port")
+    # A host that was seen as a target is not asked about again, also where its port is listed.
+    run = network.run(python(BY_ITSELF, "res_query", f"_xmpp-client._tcp.{host.name}", f"{target.name}:{XMPP}"), happy=True,
+                      environment={"HAPPY_SRV": "xmpp-client=5222"})
+    check_peer(run, target, XMPP)
+    check("target" not in str(network.find("query", type="SRV")), "an SRV query for a target")
 
 
 # spec: XMPP-2
@@ -188,13 +256,28 @@ def program_asks_itself(network):
     """A program's own SRV answer: the first target races its neighbours at their ports, not the next group."""
     a, b, c = dead(network, "a", 20), network.host("b"), network.host("c")
     set_srv(network, (0, 9, GIT, a.name), (0, 1, ECHO, b.name), (5, 0, HTTPS, c.name))
-    command = python(BY_ITSELF, OWNER, f"{a.name}:{GIT}")
+    command = python(BY_ITSELF, "res_query", OWNER, f"{a.name}:{GIT}")
     run = network.run(command, happy=True)
     check_peer(run, b, ECHO)
     check_between(run.seconds(), 0.2, 3, "seconds")
     check_equal(syns_to(network, c), [], "SYNs to the second group")
-    bare = network.run(python(BY_ITSELF, OWNER))
+    bare = network.run(python(BY_ITSELF, "res_query", OWNER))
     check_equal(report(run)["answer"], report(bare)["answer"], "the answer that the program gets")
+
+
+@case()
+def every_function_is_noticed(network):
+    """res_query(), res_search(), both with a state, by both of libc's names for them."""
+    functions = [prefix + name for prefix in ("", "__") for name in ("res_query", "res_search", "res_nquery", "res_nsearch")]
+    started = []
+    for number, function in enumerate(functions):
+        a, b = dead(network, f"a{number}", 20 + number), network.host(f"b{number}")
+        owner = f"_xmpp-client._tcp.domain{number}.test"
+        set_srv(network, (0, 9, GIT, a.name), (0, 1, ECHO, b.name), owner=owner)
+        started.append((function, b, network.start(python(BY_ITSELF, function, owner, f"{a.name}:{GIT}"), happy=True)))
+    for function, b, program in started:
+        run = program.wait(5)
+        check(peer_of(run)[0] in b.addresses(), f"{function}: {run.output!r}")
 
 
 @case()
@@ -206,6 +289,63 @@ def answer_not_followed(network):
     set_srv(network, *records, owner="_http._tcp.example.test")
     for owner, port, settings in (("-", GIT, {}), ("_http._tcp.example.test", GIT, {}), (OWNER, HTTPS, {}),
                                   (OWNER, GIT, {"HAPPY_SRV": "none"})):
-        run = network.run(python(BY_ITSELF, owner, f"{a.name}:{port}"), happy=True, seconds=2.5, environment=settings)
+        run = network.run(python(BY_ITSELF, "res_query", owner, f"{a.name}:{port}"), happy=True, seconds=2.5, environment=settings)
         check_equal(run.status, None, f"ended by itself: {owner} {port} {settings} {run.output!r}")
     check_equal(syns_to(network, b), [], "SYNs to the neighbour")
+
+
+APT_TIMEOUT_S = 2  # after which it leaves a silent target
+# How the first two targets are: their address, and (priority, weight, port) of their records; a third follows with 9.
+# Of two equal ones apt-get takes either.
+APT_STATES = {
+    "healthy": ("live6", (0, 1, REPOSITORY_PORT), (1, 1, REPOSITORY_PORT)),
+    "refusing": ("live6", (0, 1, REFUSED), (1, 1, REFUSED)),
+    "silent": ("dead6", (0, 1, REPOSITORY_PORT), (0, 1, REPOSITORY_PORT)),
+}
+
+
+def start_apt(network, folder, state, happy):
+    """apt-get, the domain of its source, and the targets of the domain's _http._tcp; these by IPv6 alone, so that one
+    target has one SYN."""
+    kind, *records = APT_STATES[state]
+    who = f"{state}-{'happy' if happy else 'bare'}"
+    number = 64 + 8 * (list(APT_STATES).index(state) * 2 + happy)
+    domain = network.host(who)
+    hosts = [network.host(f"{role}-{who}", [ADDRESSES[kind if place < 2 else "live6"](number + place)])
+             for place, role in enumerate(("one", "two", "last"))]
+    set_srv(network, *((*record, host.name) for record, host in zip((*records, (9, 1, REPOSITORY_PORT)), hosts)),
+            owner=f"_http._tcp.{domain.name}")
+    program = network.start(apt(folder / who, f"http://{domain.name}", f"Acquire::http::Timeout={APT_TIMEOUT_S}"), happy=happy)
+    return domain, hosts, program
+
+
+def seen_of_apt(network, domain, hosts, run):
+    """The end, the queries and the SYNs, with names that are the same bare and with libhappy."""
+    roles = {address: host.name.split("-")[0] for host in hosts for address in host.addresses()}
+    names = [f"_http._tcp.{domain.name}", domain.name, *(host.name for host in hosts)]
+    said = re.sub(r"Fetched .*|2001:db8:\S+", "", run.output.replace(domain.name, "NAME"))
+    asked = {(name.split("-")[0], kind) for name, kind in queries(network, *names)}
+    syns = network.syns(Host("", [*domain.ipv6, *roles], domain.ipv4))
+    return {"status": run.status, "output": said, "queries": sorted(asked),
+            "syns": [(roles.get(syn["address"], "domain"), syn["port"]) for syn in syns],
+            "waited": [gap > 1000 * APT_TIMEOUT_S * 0.8 for gap in spacing_ms(syns)]}
+
+
+@case(seconds=60)
+def apt_get_by_srv(network):
+    """apt-get asks for _http._tcp by itself, and http is not listed: nothing is different from bare."""
+    folder = pathlib.Path("/run/lab/apt")
+    start_repository(network, folder, BOTH_FAMILIES)
+    started = {(state, happy): start_apt(network, folder, state, happy) for state in APT_STATES for happy in (False, True)}
+    runs = {key: program.wait(25) for key, (_, _, program) in started.items()}
+    for state in APT_STATES:
+        bare, happy = (seen_of_apt(network, *started[state, helped][:2], runs[state, helped]) for helped in (False, True))
+        if state == "silent":
+            for seen in (bare, happy):
+                seen["syns"] = [("one" if role == "two" else role, port) for role, port in seen["syns"]]
+        hardening.tell(f"apt-get by _http._tcp, first targets {state}",
+                       *(" ".join(f"{role}:{port}" for role, port in seen["syns"]) for seen in (bare, happy)), bare == happy)
+        check(bare["status"] == 0 and "lab-package_1.0_all.deb" in bare["output"], f"bare, {state}: {bare}")
+        check_equal({role for role, _ in bare["syns"]}, {"one"} if state == "healthy" else {"one", "two", "last"} -
+                    ({"two"} if state == "silent" else set()), f"targets, bare, {state}")
+        check_equal(happy, bare, f"with libhappy, {state}")

@@ -7,11 +7,13 @@
 // HOW: exit quick_exit _exit return pthread_exit (of the main thread)
 // WHO: thread   a thread connects (and gives up after 500 ms); the main thread ends the process
 //      handler  the main thread connects; a signal handler ends the process (no return, no pthread_exit)
+//      poll     the main thread connects without blocking, waits in poll(), and ends the process
 //
 // Reports how children ended, how often exit handlers ran, and how many ended a second too late.
 
 #include "hardening.h"
 
+#include <poll.h>
 #include <sys/mman.h>
 
 #define LONGEST_MS 500
@@ -57,6 +59,13 @@ static void* connect_in_thread(void* unused) {
   return unused;
 }
 
+static void connect_and_poll(long after_ms) {
+  int fd = socket(list->ai_family, list->ai_socktype | SOCK_NONBLOCK, list->ai_protocol);
+  connect(fd, list->ai_addr, list->ai_addrlen);
+  struct pollfd waiting = {fd, POLLOUT, 0};
+  poll(&waiting, 1, (int)after_ms);
+}
+
 static int child(const char* who, long after_ms) {
   if (!strcmp(who, "handler")) {
     handle(SIGALRM, end_in_handler, 0);
@@ -64,8 +73,12 @@ static int child(const char* who, long after_ms) {
     for (;;) connect_first(list);
   }
   pthread_t thread;
-  pthread_create(&thread, NULL, connect_in_thread, NULL);
-  sleep_ms((double)after_ms);
+  if (!strcmp(who, "poll")) {
+    connect_and_poll(after_ms);
+  } else {
+    pthread_create(&thread, NULL, connect_in_thread, NULL);
+    sleep_ms((double)after_ms);
+  }
   end();
   return 7;
 }

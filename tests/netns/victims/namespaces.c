@@ -8,6 +8,7 @@
 //       mnt      unshare(CLONE_NEWNS), then unmounts nothing; setns() back
 //       net      one thread unshare(CLONE_NEWNET)s in the middle of its own lookups: nothing may connect from there
 //       setns    setns() into the network namespace of the servers: connects there by the same name
+//       thread-net, thread-setns  one thread alone goes there, and connects at the same time as the other
 //       setuid   setuid() while a thread is in mid-race: every thread changes
 //       rawcaps  as capset, by syscall()
 //       capset   drops capabilities after a race: no thread is left that still has them
@@ -42,6 +43,34 @@ static void say(const char* call, int failed) {
   printf("%s %s\n", call, failed ? strerrorname_np(errno) : "ok");
 }
 
+static pthread_barrier_t both_are_ready;
+static void* leave_alone(void* result) {
+  if (is("thread-net")) {
+    say("unshare", unshare(CLONE_NEWNET));
+  } else {
+    int servers = open("/run/netns/s", O_RDONLY | O_CLOEXEC);
+    say("setns", setns(servers, CLONE_NEWNET));
+    close(servers);
+  }
+  pthread_barrier_wait(&both_are_ready);
+  int fd = walk();
+  strcpy(result, fd < 0 ? strerrorname_np(errno) : echo_works(fd) ? "echo" : "no echo");
+  return NULL;
+}
+
+static int two_in_two_networks(void) {
+  pthread_t thread;
+  char other[64];
+  pthread_barrier_init(&both_are_ready, NULL, 2);
+  pthread_create(&thread, NULL, leave_alone, other);
+  pthread_barrier_wait(&both_are_ready);
+  int fd = walk();
+  printf("here %s\n", fd < 0 ? strerrorname_np(errno) : echo_works(fd) ? "echo" : "no echo");
+  pthread_join(thread, NULL);
+  printf("there %s\n", other);
+  return 0;
+}
+
 // The distinct values of a field of /proc/self/task/*/status.
 static void print_of_all_threads(const char* field) {
   char command[256];
@@ -71,6 +100,7 @@ int main(int argc, char** argv) {
     pthread_join(thread, NULL);
   }
   list = look_up(name, port);
+  if (is("thread-net") || is("thread-setns")) return two_in_two_networks();
   if (is("setuid")) {
     pthread_create(&thread, NULL, walk_in_thread, NULL);
     sleep_ms(400);
