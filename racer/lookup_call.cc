@@ -92,7 +92,7 @@ happy_lookup_step turn(core& c, happy_lookup& call, name_resolution& work) {
 void keep(core& c, intent&& meant, std::unique_ptr<lookup> open, bool worker_may_start) {
   if (!meant.unconfirmed) publish_hints(c, meant);
   core_guard guard(c);
-  c.intents.forget_failures(meant.thread);
+  if (!meant.follows_srv) c.intents.forget_failures(meant.thread);
   const bool wants_worker = open != nullptr && worker_may_start;
   if (open != nullptr) {
     bound_open_lookups(c);

@@ -58,6 +58,8 @@ struct intent {
   std::vector<candidate> candidates;
   std::vector<candidate> service_candidates;
   bool by_srv = false;  // the candidates are targets of SRV records, for `service_port` alone
+  // The program goes through the targets of an SRV answer itself, and this is the next one.
+  bool follows_srv = false;
   std::vector<address> handed;     // to the program, which may name them although they are outdated
   std::uint16_t service_port = 0;  // the port that the service records are for
   bool service_unknown = false;    // the program named no service: connect() tells the port
@@ -119,7 +121,8 @@ class intent_table {
 
   void clear() { intents_.clear(); }
 
-  // A new lookup of this thread makes all its recorded failures void.
+  // A new lookup of this thread makes all its recorded failures void, unless it only goes on with the
+  // targets of an SRV answer, some of which have been raced.
   void forget_failures(pid_t thread);
 
  private:

@@ -119,6 +119,7 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   r->meant_ = begin_intent(id, r->node_, maps ? AF_UNSPEC : w.af, now);
   r->meant_.as_mapped = maps;
   r->meant_.service_unknown = named_port == 0;
+  r->meant_.follows_srv = options.companion_port != 0;
   r->meant_.keep_hints = options.keep_hints;
   r->meant_.nat64 = options.nat64;
   r->options_ = options;
