@@ -1,5 +1,5 @@
 """Faults that people reported, each as a test: kinds D (Happy Eyeballs gone wrong) and E (interposers and dup2), as far as
-they are not in test_cases.py. Case 68 is in test_pending.py; case 60 (SRV) waits for SRV."""
+they are not in test_cases.py. Case 68 is in test_pending.py, case 60 in test_srv.py."""
 
 import hardening
 import lab

@@ -287,11 +287,44 @@ def answer_not_followed(network):
     records = ((0, 9, GIT, a.name), (0, 1, ECHO, b.name))
     set_srv(network, *records)
     set_srv(network, *records, owner="_http._tcp.example.test")
-    for owner, port, settings in (("-", GIT, {}), ("_http._tcp.example.test", GIT, {}), (OWNER, HTTPS, {}),
-                                  (OWNER, GIT, {"HAPPY_SRV": "none"})):
-        run = network.run(python(BY_ITSELF, "res_query", owner, f"{a.name}:{port}"), happy=True, seconds=2.5, environment=settings)
-        check_equal(run.status, None, f"ended by itself: {owner} {port} {settings} {run.output!r}")
+    started = [(settings, network.start(python(BY_ITSELF, "res_query", owner, f"{a.name}:{port}"), happy=True, environment=settings))
+               for owner, port, settings in (("-", GIT, {}), ("_http._tcp.example.test", GIT, {}), (OWNER, HTTPS, {}),
+                                             (OWNER, GIT, {"HAPPY_SRV": "none"}))]
+    for settings, program in started:
+        run = program.wait(2.5)
+        check_equal(run.status, None, f"ended by itself: {settings} {run.output!r}")
     check_equal(syns_to(network, b), [], "SYNs to the neighbour")
+
+
+LDAP = 389
+LDAP_DOMAIN = "ldap.test"
+LDAPSEARCH = ["ldapsearch", "-x", "-H", "ldap:///dc%3Dldap%2Cdc%3Dtest", "-b", "dc=test", "-s", "base"]
+
+
+def ldapsearch(network, state, first_kind, group_port, happy):
+    """Two targets that come first, and one of the second group: (status, which got SYNs, in order), and the seconds."""
+    place = 64 + 8 * (2 * (state == "silent") + happy)
+    hosts = [network.host(f"{role}-{state}{int(happy)}", [ADDRESSES[kind](place + number)])
+             for number, (role, kind) in enumerate((("one", first_kind), ("two", "live6"), ("spare", "live6")))]
+    one, two, spare = (host.name for host in hosts)
+    set_srv(network, (0, 60000, group_port, one), (0, 0, group_port, two), (5, 0, LDAP, spare), owner=f"_ldap._tcp.{LDAP_DOMAIN}")
+    run = network.run(LDAPSEARCH, happy=happy, environment={"HAPPY_SRV": "ldap"} if happy else {}, seconds=10)
+    roles = {host.ipv6[0]: host.name.split("-")[0] for host in hosts}
+    return (run.status, [roles[address] for address, _ in syns_to(network, *hosts)]), run.seconds()
+
+
+# spec: XMPP-2
+@case(client_settings={"ipv4/tcp_syn_retries": 1})
+def ldapsearch_by_srv(network):
+    """A program that goes through the records by itself, its service being listed: a group that refuses is left as bare,
+    with no SYN too many; beside a silent target its neighbour is found, and the next group is not touched."""
+    for state, kind, port, wanted in (("refusing", "live6", REFUSED, (0, ["one", "two", "spare"])),
+                                      ("silent", "dead6", LDAP, (0, ["one", "two"]))):
+        bare, happy = (ldapsearch(network, state, kind, port, helped) for helped in (False, True))
+        hardening.tell(f"ldapsearch by _ldap._tcp, first group {state}",
+                       *(f"{seconds:.2f} s; SYNs to {', '.join(roles)}" for (_, roles), seconds in (bare, happy)), True)
+        check_equal((happy[0], bare[0]), (wanted, wanted), f"status and SYNs with libhappy, and bare, {state}")
+        check_between(happy[1], 0, 2, f"seconds, {state}")
 
 
 APT_TIMEOUT_S = 2  # after which it leaves a silent target

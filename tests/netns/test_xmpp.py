@@ -2,21 +2,24 @@
 
 import time
 
+import hardening
 import xmpp
 from cases import case, check, check_equal
 from test_service import addresses, syns_to
-from test_srv import set_srv
+from test_srv import REFUSED, set_srv
 from topology import ADDRESSES, call
 
 OWNER = f"_xmpp-client._tcp.{xmpp.DOMAIN}"
-BARE_PATIENCE_S = 6  # a silent target holds a client for two minutes without libhappy
+PATIENCE_S = 15
+BARE_PATIENCE_S = 3  # a silent target holds a client for two minutes without libhappy
+REFUSED_PATIENCE_S = 2  # both clients give up at once
 
 
-def send(network, client, happy):
+def send(network, client, happy, patience_s):
     """Seconds until the server has the message; None: not within the patience."""
     before = xmpp.messages()
     program = network.start(xmpp.client(client), happy=happy, stdin=None)
-    until = time.monotonic() + (15 if happy else BARE_PATIENCE_S)
+    until = time.monotonic() + patience_s
     started = time.monotonic()
     while time.monotonic() < until:
         if xmpp.messages() > before:
@@ -28,17 +31,45 @@ def send(network, client, happy):
     return None
 
 
+def tell(what, bare, happy):
+    """Both times, side by side."""
+    hardening.tell(what, *(f"{took:.2f} s" if took is not None else "not delivered" for took in (bare, happy)), True)
+
+
 def compare(network, client, what):
-    """Bare and with libhappy, side by side in the lab's folder."""
-    bare, happy = send(network, client, False), send(network, client, True)
-    shown = [f"{took:.2f} s" if took is not None else "not delivered" for took in (bare, happy)]
-    with open(network.folder / "times", "a", encoding="ascii") as times:
-        times.write(f"{client:10} {what:28} bare {shown[0]:14} libhappy {shown[1]}\n")
+    """Bare and with libhappy: delivered. (profanity looks at its socket less and less often while nothing is typed: a
+    second that its connection takes costs it another one until the message is sent, bare too.)"""
+    bare, happy = send(network, client, False, BARE_PATIENCE_S), send(network, client, True, PATIENCE_S)
+    tell(f"{client}, {what}", bare, happy)
     check(happy is not None, f"{client}, {what}: no message; bare {bare}; log {xmpp.log_text()[-300:]!r}")
 
 
+def group_refuses(network, client, spare):
+    """Neither client goes on to a second group by itself, so libhappy does not either: the same SYNs, the same end."""
+    port, refusing = xmpp.PORT, [network.host(f"refusing-{who}", addresses("live", number))
+                                 for who, number in (("bare", 50), ("happy", 51))]
+    took = []
+    for host in refusing:
+        answer_by_ipv4(host)
+        set_srv(network, (0, 9, REFUSED, host.name), (5, 0, port, spare.name), owner=OWNER)
+        took.append(send(network, client, host is refusing[1], REFUSED_PATIENCE_S))
+    tell(f"{client}, first group refuses", *took)
+    check_equal(took, [None, None], "delivered: the client goes on to the second group by itself")
+    tried = [[":" in address for address, _ in syns_to(network, host)] for host in refusing]
+    check(tried[0], "bare: no SYN")
+    check_equal(tried[1], tried[0], "whether SYNs are of IPv6, with libhappy")
+    check_equal(syns_to(network, spare), [], "SYNs to the second group")
+
+
+def answer_by_ipv4(host):
+    """The servers' namespace has the host's IPv4 address: without it the replies of sockets that are not transparent,
+    and resets, do not leave."""
+    for address in host.ipv4:
+        call("ip", "-n", "s", "address", "add", f"{address}/32", "dev", "lo")
+
+
 def all_states(network, client):
-    """The first target healthy, without IPv6, silent."""
+    """The first target healthy, refusing, without IPv6, silent."""
     xmpp.start_server(network)
     good, spare = network.host("good"), network.host("spare")
     port = xmpp.PORT
@@ -47,9 +78,10 @@ def all_states(network, client):
     compare(network, client, "healthy")
     check_equal(syns_to(network, spare), [], "SYNs to the second group")
 
-    # Without it prosody's replies by IPv4 do not leave: its sockets are not transparent.
-    call("ip", "-n", "s", "address", "add", f"{ADDRESSES['live4'](40)}/32", "dev", "lo")
+    group_refuses(network, client, spare)
+
     half = network.host("half", [ADDRESSES["dead6"](30), ADDRESSES["live4"](40)])
+    answer_by_ipv4(half)
     set_srv(network, (0, 9, port, half.name), (5, 0, port, spare.name), owner=OWNER)
     compare(network, client, "IPv6 of the first target dead")
     check_equal(syns_to(network, spare), [], "SYNs to the second group")
