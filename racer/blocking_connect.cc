@@ -6,6 +6,7 @@
 
 #include "racer/connect_call.h"
 #include "racer/handover.h"
+#include "racer/history_notes.h"
 #include "racer/progress.h"
 #include "racer/signal_handlers.h"
 #include "resolver/clock.h"
@@ -50,12 +51,13 @@ int named_error(const pending_race& r) {
 }
 
 // Another endpoint has won.
-happy_step take(core& c, pending_race& r, happy_connect& call) {
+happy_step take(core& c, pending_race& r, happy_connect& call, time_point now) {
   const int error = named_error(r);
   if (!r.handed_over && !hand_over(r)) {
     if (r.published || !has_connected(r.original.fd))
       return leave(c, r, call, error, "the program replaced the fd");
     trace_race_endpoint("winner", r, r.named);
+    note_own_success(c, r, r.named, now);  // it was noted as overtaken
   }
   finish_lookup(c, r.lookup);
   return settle(c, r, call, 0, 0);
@@ -101,10 +103,10 @@ happy_step poll_until(pending_race& r, happy_connect& call, time_point next, tim
 }
 
 // The winner goes behind the fd before the original ends: other threads may wait for that.
-happy_step take_driven(core& c, pending_race& r, happy_connect& call) {
+happy_step take_driven(core& c, pending_race& r, happy_connect& call, time_point now) {
   r.handed_over = hand_over(r);
   if (r.handed_over) real->shutdown(r.original_dup.get(), SHUT_RDWR);
-  return take(c, r, call);
+  return take(c, r, call, now);
 }
 
 // What the worker would do.
@@ -114,7 +116,7 @@ happy_step drive(core& c, pending_race& r, happy_connect& call, time_point now) 
   refresh_plan(c, r, now);
   const time_point next = advance(c, r, now);
   if (!r.used) return go_on_alone(call, error);
-  if (r.won) return take_driven(c, r, call);
+  if (r.won) return take_driven(c, r, call, now);
   if (r.lost) return settle(c, r, call, -1, named_error(r));
   if (now < r.program_deadline) return poll_until(r, call, next, now);
   return leave(c, r, call, own_is_under_way(call) ? EINPROGRESS : error,
@@ -152,7 +154,7 @@ happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, in
   refresh_plan(c, r, now);
   advance(c, r, now);
   if (!r.used) return give(call, -1, error);
-  if (r.won) return take(c, r, call);
+  if (r.won) return take(c, r, call, now);
   if (r.lost) return settle(c, r, call, -1, error);
   switch (hand_to_worker(c, r, call, now)) {
     case handed::to_worker: return wait(r, call, now);
@@ -220,7 +222,7 @@ happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int err
 happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int error,
                             time_point now) {
   restore_send_timeout(r);
-  if (r.won) return take(c, r, call);
+  if (r.won) return take(c, r, call, now);
   if (r.lost) return settle(c, r, call, -1, named_error(r));
   if (ran_out(error)) return leave(c, r, call, error, "the program's own timeout");
   if (error == EINTR) return leave(c, r, call, error, "interrupted");
@@ -276,7 +278,7 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
                              time_point now) {
   if (result == 0) {
     restore_send_timeout(r, call.stage == stage_quiet);
-    if (r.published && r.won) return take(c, r, call);  // the original is shut down
+    if (r.published && r.won) return take(c, r, call, now);  // the original is shut down
     connect_named(c, r, now);
     return settle(c, r, call, 0, 0);
   }
@@ -321,7 +323,7 @@ happy_step connect_woken(core& c, happy_connect& call, int error) {
   pending_race* r = c.races.find(call.record, call.generation);
   if (r == nullptr) return give(call, -1, call.error);
   const int first_error = named_error(*r);
-  if (r->won) return take(c, *r, call);
+  if (r->won) return take(c, *r, call, clock_now());
   if (r->lost) return settle(c, *r, call, -1, first_error);
   if (error == EINTR) return leave(c, *r, call, EINTR, "interrupted");
   if (error == ETIMEDOUT) return leave(c, *r, call, first_error, "the program's own timeout");

@@ -6,7 +6,7 @@ import time
 
 import programs
 import topology
-from cases import case, check, check_between, check_equal, families
+from cases import case, check, check_between, check_equal, families, report, victim
 
 SIZE = 4096
 RETRY_S = 2  # HAPPY_HISTORY_RETRY_S: at most ten times that until a family that works is preferred again
@@ -82,6 +82,20 @@ def history_of_every_kind_of_program(network):
         host = network.host(name)
         check_equal([connect(network, host, folder, program)[0] for _ in range(2)], ["64", "4"], f"SYNs of {name}")
         check_file(folder)
+
+
+@case("v6-slow=1000", "v4-slow=300")
+def history_of_an_attempt_that_connects_after_all(network):
+    """The program's own attempt, overtaken while a handler holds the caller up, connects before that comes back."""
+    folder = make_folder(network)
+    host = network.host("late")
+    run = network.run(victim("interrupted", "linger", 400, host.name, 80), happy=True,
+                      environment={"XDG_RUNTIME_DIR": str(folder)})
+    check_equal(report(run), {"connect": "connected", "alarms": "1", "socket": "kept"}, "what the program saw")
+    check_equal(families(network.syns(host)), "64", "SYNs")
+    check_file(folder)
+    syns, _, _ = connect(network, host, folder)
+    check_equal(syns[0], "6", "family of the next program's first SYN")
 
 
 # spec: SORT-5

@@ -5,6 +5,7 @@
 // HOW: die      no handler: SIGALRM ends the process
 //      eintr    a handler without SA_RESTART
 //      restart  a handler with SA_RESTART: connect() goes on
+//      linger   a handler without SA_RESTART that takes LINGER_MS
 //      jump     a handler that leaves connect() by siglongjmp, as wget's does
 //
 // Connects to the first address of the name only.
@@ -22,6 +23,13 @@ static void count(int signal_number) {
   alarms = alarms + 1;
 }
 
+#define LINGER_MS 1500
+
+static void linger(int signal_number) {
+  count(signal_number);
+  poll(NULL, 0, LINGER_MS);
+}
+
 static void jump(int signal_number) {
   (void)signal_number;
   siglongjmp(out_of_connect, 1);
@@ -31,6 +39,7 @@ static void arrange_alarm(const char* how, long after_ms) {
   struct sigaction action = {.sa_handler = SIG_DFL};
   if (!strcmp(how, "eintr") || !strcmp(how, "restart")) action.sa_handler = count;
   if (!strcmp(how, "restart")) action.sa_flags = SA_RESTART;
+  if (!strcmp(how, "linger")) action.sa_handler = linger;
   if (!strcmp(how, "jump")) action.sa_handler = jump;
   sigaction(SIGALRM, &action, NULL);
   struct itimerval timer = {.it_value = {after_ms / 1000, after_ms % 1000 * 1000}};
