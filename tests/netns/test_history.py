@@ -4,6 +4,7 @@ import os
 import pathlib
 import time
 
+import hardening
 import programs
 import topology
 from cases import case, check, check_between, check_equal, families, report, victim
@@ -42,6 +43,12 @@ def heal():
     topology.call("ip", "netns", "exec", "r", "nft", "flush", "chain", "inet", "lab", "forward")
 
 
+def lose(host):
+    """IPv6 SYNs to this host vanish from now on."""
+    topology.call("ip", "netns", "exec", "r", "nft", "add", "rule", "inet", "lab", "forward", "ip6", "daddr", host.ipv6[0],
+                  "tcp", "flags", "syn", "drop")
+
+
 def check_file(folder):
     """The file is there, as it has to be."""
     file = (folder / FILE).lstat()
@@ -58,9 +65,12 @@ def history_second_program_is_fast(network):
     check_equal((syns, used), ("64", "4"), "SYNs and connection of the first")
     check_between(took_ms, 250, 900, "ms from query to connection of the first")
     check_file(folder)
-    syns, took_ms, used = connect(network, host, folder)
-    check_equal((syns, used), ("4", "4"), "SYNs and connection of the second")
-    check_between(took_ms, 20, 200, "ms from query to connection of the second (RTT 20)")
+    seconds = [connect(network, host, folder) for _ in range(3)]
+    check_equal({(syns, used) for syns, _, used in seconds}, {("4", "4")}, "SYNs and connection of those after it")
+    best_ms = min(took_ms for _, took_ms, _ in seconds)
+    hardening.tell("two programs where IPv6 vanishes, ms from query to accept(), RTT 20", f"first {took_ms:.0f}",
+                   f"best of three after it {best_ms:.0f}", True)
+    check_between(best_ms, 20, 80, "ms from query to connection of the best after it")
     # Other kinds of programs know of it too.
     for program in ("python-create-connection", "ssh", "bash-dev-tcp"):
         syns, took_ms, used = connect(network, host, folder, program)
@@ -130,6 +140,40 @@ def history_converges(network):
     check(waited > RETRY_S / 2, f"IPv6 is used after {waited:.1f} s: it was not put last")
     for _ in range(3):
         check_equal(connect(network, host, folder, retry_s=RETRY_S)[::2], ("6", "6"), "SYNs after that")
+
+
+NEAR, FAR, LOST = range(3)  # IPv6's round trip takes 20, 320 and 620 ms
+
+
+# spec: ATTEMPT-4 ATTEMPT-5
+@case("v6-ladder=-300,300", load="heavy")
+def history_moves_the_flip(network):
+    """What the kernel knows of a path sets the delay: IPv4 is tried sooner where IPv6 was near, later where it was far."""
+    folder = make_folder(network)
+    hosts = [network.host(label) for label in ("near", "far", "lost")]
+
+    def gap_ms(which, **settings):
+        """(families of the SYNs, ms from the first to the second)"""
+        before = len(network.syns(hosts[which]))
+        found, _, _ = connect(network, hosts[which], folder, **settings)
+        syns = network.syns(hosts[which])[before:]
+        return found, syns[1]["time_ms"] - syns[0]["time_ms"] if len(syns) > 1 else None
+
+    for which in (NEAR, FAR):  # the kernel learns
+        run = network.run(programs.find("wget").command(hosts[which]))
+        check_equal(run.status, programs.find("wget").status, f"status of bare wget: {run.output[-300:]}")
+    # The file does not know this network: 250 ms.
+    check_equal(gap_ms(FAR, HAPPY_HISTORY="off")[0], "64", "SYNs to what is far, without history")
+    check_equal(gap_ms(LOST)[0], "64", "SYNs of what teaches the file this network")
+    check_file(folder)
+    check_equal(gap_ms(FAR)[0], "6", "SYNs to what is far")
+    lose(hosts[NEAR])
+    found, gap = gap_ms(NEAR, HAPPY_HISTORY="off")
+    check_equal(found, "64", "SYNs to what is near, without history")
+    check_between(gap, 230, 450, "ms between them")
+    found, gap = gap_ms(NEAR)
+    check_equal(found, "64", "SYNs to what is near")
+    check_between(gap, 90, 200, "ms between them")
 
 
 # spec: SORT-4
