@@ -12,6 +12,7 @@
 #include "resolver/clock.h"
 #include "resolver/connectivity.h"
 #include "resolver/source_address.h"
+#include "shim/base/handler_sign.h"
 #include "shim/base/raw_syscall.h"
 
 namespace happy {
@@ -38,6 +39,7 @@ std::int64_t in_ns(time_point t) { return t.time_since_epoch().count(); }
 happy_lookup_step discover(core& c, happy_synthesis& call, time_point now) {
   c.translator.note_ipv6_only(is_ipv6_only());
   if (!c.translator.may_discover(now) || !is_ipv6_only()) return HAPPY_LOOKUP_DONE;
+  if (may_be_in_handler(call.signals)) return HAPPY_LOOKUP_DONE;  // a query allocates
   c.translator.begin_discovery(++c.last_id, *c.files.current(), now);
   if (c.translator.turn(now) || !c.translator.is_waited_for()) return HAPPY_LOOKUP_DONE;
   if (call.deadline_ns == 0)
@@ -64,6 +66,13 @@ void append(candidate_list& list, const address& a) {
   if (!holds(list, a) && list.size() < max_candidates) list.push_back({.destination = a});
 }
 
+// Whether find_candidates() would find more than one. Does not allocate.
+bool has_several(core& c, const address& ipv4, std::size_t own_count, time_point now) {
+  known_destination known;
+  return own_count > 1 ||
+         (c.intents.find({ipv4, 0}, raw_gettid(), now, known) && known.candidates.size() > 1);
+}
+
 // The named address first, then the others of its name: as the program would go on.
 candidate_list find_candidates(core& c, const address& ipv4, const prefix_list& prefixes,
                                time_point now) {
@@ -83,7 +92,6 @@ candidate_list find_candidates(core& c, const address& ipv4, const prefix_list& 
 
 // So that connect_begin() finds them.
 void remember_candidates(core& c, candidate_list&& list, time_point now) {
-  if (list.size() < 2) return;
   source_probe probe;
   for (candidate& known : list) probe.probe(known, 0);
   intent meant;
@@ -179,10 +187,10 @@ bool prepare_socket(core& c, pending_race& r, const endpoint& named, bool connec
   return bound.address.family == family::ipv4 && replace_socket(c, r, bound.port, ipv4);
 }
 
+// `leave_others` remembers all endpoints that could be tried, `to` among them, where there are several; it allocates.
+template <typename Leave>
 happy_lookup_step translate(core& c, happy_synthesis& call, const endpoint& named,
-                            candidate_list list, time_point now) {
-  if (list.empty()) return HAPPY_LOOKUP_DECLINED;
-  const address to = list.front().destination;
+                            const address& to, bool several, Leave&& leave_others) {
   if (call.fd >= 0) {
     pending_race* r = c.races.acquire();
     if (r == nullptr) return HAPPY_LOOKUP_DECLINED;
@@ -192,7 +200,7 @@ happy_lookup_step translate(core& c, happy_synthesis& call, const endpoint& name
     const bool datagram = is_datagram(*r);
     c.races.release(*r);
     if (!ready) return HAPPY_LOOKUP_DECLINED;
-    if (!datagram) remember_candidates(c, std::move(list), now);
+    if (!datagram && several && !may_be_in_handler(call.signals)) leave_others();
     if (!datagram || call.connects != 0) trace_synthesis(call.fd, named, to);
   }
   const socket_address destination = to_sockaddr({to, named.port});
@@ -211,7 +219,10 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call) {
   const address ipv4 = unmapped(named.address);
   if (const bridged_name* known = c.bridges.find(ipv4)) {
     call.bridged = 1;
-    return translate(c, call, named, known->candidates, now);
+    if (known->candidates.empty()) return HAPPY_LOOKUP_DECLINED;
+    return translate(c, call, named, known->candidates.front().destination,
+                     known->candidates.size() > 1,
+                     [&] { remember_candidates(c, candidate_list(known->candidates), now); });
   }
   if (c.translator.off()) return HAPPY_LOOKUP_DECLINED;
   c.translator.note_network(network_fingerprint());
@@ -220,8 +231,10 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call) {
     if (discover(c, call, now) == HAPPY_LOOKUP_POLL) return HAPPY_LOOKUP_POLL;
     prefixes = c.translator.prefixes(now);
   }
-  if (prefixes.empty()) return HAPPY_LOOKUP_DECLINED;
-  return translate(c, call, named, find_candidates(c, ipv4, prefixes, now), now);
+  const auto own = synthesised(prefixes, ipv4);
+  if (own.empty()) return HAPPY_LOOKUP_DECLINED;
+  return translate(c, call, named, own[0], has_several(c, ipv4, own.size(), now),
+                   [&] { remember_candidates(c, find_candidates(c, ipv4, prefixes, now), now); });
 }
 
 bool ipv4_behind(core& c, const address& a, std::uint32_t& ipv4) {

@@ -132,7 +132,7 @@ void nat64::close_sockets() {
 void nat64::forget() {
   listener_.hear(table_, time_point());  // what was said there
   table_.clear();
-  advertised_ = pref64_file();
+  advertised_.forget();
   query_.reset();
 }
 

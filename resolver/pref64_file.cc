@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 
+#include <array>
 #include <charconv>
 #include <ctime>
+#include <iterator>
 
 #include "shim/base/unique_fd.h"
 
@@ -12,8 +14,24 @@ namespace {
 
 constexpr std::string_view heading = "happy-pref64 1 network ";
 
-// A line has less than 150 characters, and the table so many.
-constexpr std::size_t max_size = max_advertised * 150 + 100;
+// Of the folder and, behind it, the longest number.
+constexpr std::size_t max_path = 256;
+
+using path_buffer = std::array<char, max_path>;
+
+// False: longer than any place for such a file.
+bool append(path_buffer& path, std::size_t& at, std::string_view text) {
+  if (text.size() >= path.size() - at) return false;
+  at += text.copy(path.data() + at, text.size());
+  path[at] = 0;
+  return true;
+}
+
+bool append(path_buffer& path, std::size_t& at, std::uint64_t number) {
+  char digits[20];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
+  return append(path, at, {digits, static_cast<std::size_t>(end - digits)});
+}
 
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
@@ -72,7 +90,7 @@ std::int64_t boot_seconds() {
 
 }  // namespace
 
-std::string format_prefixes(const std::vector<stored_prefix>& list, std::uint64_t network) {
+std::string format_prefixes(std::span<const stored_prefix> list, std::uint64_t network) {
   std::string text = std::string(heading) + std::to_string(network) + "\n";
   for (const stored_prefix& p : list) {
     text += std::string("prefix ") + to_text(p.prefix).chars + " interface " +
@@ -82,17 +100,19 @@ std::string format_prefixes(const std::vector<stored_prefix>& list, std::uint64_
   return text + "end\n";
 }
 
-std::optional<std::vector<stored_prefix>> parse_prefixes(std::string_view text,
-                                                         std::uint64_t network) {
-  if (text.size() > max_size) return std::nullopt;
-  if (take_line(text) != std::string(heading) + std::to_string(network)) return std::nullopt;
-  std::vector<stored_prefix> list;
+std::optional<stored_list> parse_prefixes(std::string_view text, std::uint64_t network) {
+  if (text.size() > max_pref64_file) return std::nullopt;
+  std::string_view head = take_line(text);
+  std::uint64_t of_network = 0;
+  if (head.substr(0, heading.size()) != heading) return std::nullopt;
+  head.remove_prefix(heading.size());
+  if (!read_number(head, of_network) || of_network != network) return std::nullopt;
+  stored_list list;
   while (!text.empty()) {
     const std::string_view line = take_line(text);
     if (line == "end" && text.empty()) return list;
     const auto p = parse_line(line);
-    if (!p || list.size() == max_advertised) return std::nullopt;
-    list.push_back(*p);
+    if (!p || !list.push_back(*p)) return std::nullopt;
   }
   return std::nullopt;
 }
@@ -110,10 +130,10 @@ bool may_be_believed(const struct stat& parent, const struct stat& folder,
   return S_ISREG(file.st_mode) && is_closed(file) && by_service;
 }
 
-bool pref64_file::has_changed(const std::string& path) {
+bool pref64_file::has_changed(const char* path) {
   struct stat s {};
   identity now;
-  if (real->stat(path.c_str(), &s) == 0) now = {s.st_ino, s.st_size, s.st_mtim};
+  if (real->stat(path, &s) == 0) now = {s.st_ino, s.st_size, s.st_mtim};
   if (now.inode == known_.inode && now.size == known_.size &&
       now.modified.tv_sec == known_.modified.tv_sec &&
       now.modified.tv_nsec == known_.modified.tv_nsec) {
@@ -123,35 +143,46 @@ bool pref64_file::has_changed(const std::string& path) {
   return true;
 }
 
-bool pref64_file::read(const std::string& path, std::string& text) const {
-  const std::string above = folder_.substr(0, folder_.rfind('/'));
+// Empty: it is not there, or not to be believed.
+std::string_view pref64_file::read(const char* path) {
+  path_buffer above;
+  std::size_t length = 0;
+  const std::string_view folder_path(folder_);
+  if (!append(above, length, folder_path.substr(0, folder_path.rfind('/')))) return {};
   struct stat parent {};
   struct stat folder {};
   struct stat file {};
   constexpr int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  const unique_fd folder_fd(real->open(folder_.c_str(), O_PATH | O_DIRECTORY | flags));
-  const unique_fd file_fd(real->open(path.c_str(), O_RDONLY | flags));
-  if (!folder_fd.valid() || !file_fd.valid() || real->stat(above.c_str(), &parent) != 0 ||
+  const unique_fd folder_fd(real->open(folder_, O_PATH | O_DIRECTORY | flags));
+  const unique_fd file_fd(real->open(path, O_RDONLY | flags));
+  if (!folder_fd.valid() || !file_fd.valid() || real->stat(above.data(), &parent) != 0 ||
       real->fstat(folder_fd.get(), &folder) != 0 || real->fstat(file_fd.get(), &file) != 0 ||
       !may_be_believed(parent, folder, file)) {
-    return false;
+    return {};
   }
-  text.resize(max_size + 1);
-  const ssize_t size = real->read(file_fd.get(), text.data(), text.size());
-  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
-  return size > 0;
+  const ssize_t size = real->read(file_fd.get(), text_, sizeof text_);
+  return {text_, size < 0 ? 0 : static_cast<std::size_t>(size)};
+}
+
+void pref64_file::forget() {
+  known_ = {};
+  network_ = 0;
 }
 
 void pref64_file::refresh(prefix_table& table, time_point now) {
   errno_saver keep;
   const std::uint64_t network = current_network();
-  const std::string path = folder_ + "/" + std::to_string(network);
-  if (!has_changed(path) && network == network_) return;
+  path_buffer path;
+  std::size_t length = 0;
+  if (!append(path, length, folder_) || !append(path, length, "/") ||
+      !append(path, length, network)) {
+    return;
+  }
+  if (!has_changed(path.data()) && network == network_) return;
   network_ = network;
   table.clear_advertised();
-  std::string text;
-  if (network == 0 || known_.size <= 0 || !read(path, text)) return;
-  const auto list = parse_prefixes(text, network);
+  if (network == 0 || known_.size <= 0) return;
+  const auto list = parse_prefixes(read(path.data()), network);
   if (!list) return;
   const std::int64_t boot = boot_seconds();
   for (const stored_prefix& p : *list) {

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "resolver/prefix_table.h"
 
@@ -24,13 +24,17 @@ struct stored_prefix {
   friend bool operator==(const stored_prefix&, const stored_prefix&) = default;
 };
 
+using stored_list = bounded_vector<stored_prefix, max_advertised>;
+
+// A line has less than 150 characters, and the table so many.
+inline constexpr std::size_t max_pref64_file = max_advertised * 150 + 100;
+
 // Text, a line for each: "prefix 2001:db8:64::/96 interface 2 router fe80::1 expires 86400". `network` is
 // the inode of the network namespace, whose decimal form is also the file's name.
-std::string format_prefixes(const std::vector<stored_prefix>& list, std::uint64_t network);
+std::string format_prefixes(std::span<const stored_prefix> list, std::uint64_t network);
 
-// nullopt: not the whole of such a text, or about another network.
-std::optional<std::vector<stored_prefix>> parse_prefixes(std::string_view text,
-                                                         std::uint64_t network);
+// nullopt: not the whole of such a text, or about another network. Does not allocate.
+std::optional<stored_list> parse_prefixes(std::string_view text, std::uint64_t network);
 
 // The inode of this process's network namespace; 0 if /proc does not say.
 std::uint64_t current_network();
@@ -41,10 +45,13 @@ bool may_be_believed(const struct stat& parent, const struct stat& folder, const
 // Keeps a table as the file has it. Anything odd about the file means that there is none.
 class pref64_file {
  public:
-  explicit pref64_file(std::string folder = pref64_folder) : folder_(std::move(folder)) {}
+  explicit pref64_file(const char* folder = pref64_folder) : folder_(folder) {}
 
-  // Context:  two stat() calls where nothing has changed; does not wait.
+  // Context:  two stat() calls where nothing has changed; does not wait, does not allocate.
   void refresh(prefix_table& table, time_point now);
+
+  // The next refresh() reads it again.
+  void forget();
 
  private:
   struct identity {
@@ -53,10 +60,11 @@ class pref64_file {
     timespec modified{};
   };
 
-  bool has_changed(const std::string& path);
-  bool read(const std::string& path, std::string& text) const;
+  bool has_changed(const char* path);
+  std::string_view read(const char* path);
 
-  std::string folder_;
+  const char* folder_;
+  char text_[max_pref64_file + 1];  // stacks are small where signal handlers run
   std::uint64_t network_ = 0;
   identity known_;
 };

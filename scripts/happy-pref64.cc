@@ -106,7 +106,8 @@ class prefixes {
     const ssize_t size = ::read(fd.get(), text.data(), text.size());
     if (size <= 0) return;
     text.resize(static_cast<std::size_t>(size));
-    if (auto known = parse_prefixes(text, network)) list_ = std::move(*known);
+    if (const auto known = parse_prefixes(text, network))
+      list_.assign(known->begin(), known->end());
   }
 
   // Renamed into place: whoever reads sees the old one or the new one.

@@ -252,6 +252,8 @@ struct happy_synthesis {
   socklen_t length;
   int may_wait; /* the socket blocks: so may the search for a prefix, for a second */
   int connects; /* the socket will be connected to it; 0: one datagram goes there */
+  uint64_t
+      signals; /* blocked by the caller's thread: in a signal handler nothing is looked for, nor raced */
 
   /* while prefixes are looked for: poll(fds, fd_count, timeout_ms), then again, whatever it said */
   struct pollfd fds[HAPPY_MAX_LOOKUP_FDS];

@@ -180,6 +180,7 @@ bool is_taken(int fd) {
 
 happy_lookup_step synthesise(const happy_engine* engine, happy_synthesis& call) {
   engine_visit visit;
+  call.signals = visit.signals_before();
   return engine->synthesise(&call);
 }
 

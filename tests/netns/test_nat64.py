@@ -3,6 +3,7 @@
 import os
 
 import lab
+import matrix
 import nat64
 import topology
 from cases import case, check, check_between, check_equal, report, victim
@@ -14,7 +15,7 @@ WITHIN_S = 0.7
 
 
 def check_reached(network, host, run, within_s=WITHIN_S):
-    """The program's data came to the IPv4 server, in time."""
+    """The program's data came to the IPv4 server, in time; after how many seconds."""
     def new():
         return [accept for accept in network.find("accept", address=host.ipv4[0])
                 if accept["time_ms"] >= run.started_ms]
@@ -23,7 +24,9 @@ def check_reached(network, host, run, within_s=WITHIN_S):
         network.wait_for(new, 2)
     except LabError:
         raise AssertionError(f"no connection; status {run.status}; output: {run.output.strip()[-300:]!r}") from None
-    check_between((new()[0]["time_ms"] - run.started_ms) / 1000, 0, within_s, "seconds to the server's accept()")
+    seconds = (new()[0]["time_ms"] - run.started_ms) / 1000
+    check_between(seconds, 0, within_s, "seconds to the server's accept()")
+    return seconds
 
 
 def translated_network(network, prefix=nat64.PREFIX):
@@ -79,6 +82,7 @@ for _ in range(3):
     except OSError as e:
         print(e.errno, time.monotonic() - began)
 """
+    network.set_record("ipv4only.arpa", "A", records=["192.0.0.170", "192.0.0.171"])
     for action, first_s in (("drop", 1.0), ("nxdomain", 0.3), ("nodata", 0.3)):
         network.set_record("ipv4only.arpa", "AAAA", action=action)
         lines = network.run(["python3", "-c", script], happy=True).output.split("\n")
@@ -244,12 +248,12 @@ def nat64_file_not_believed(network):
     good = (f"happy-pref64 1 network {path.name}\nprefix {nat64.PREFIX} interface 2 router fe80::1 "
             "expires 999999999\nend\n")
 
-    def status(text=good, mode=0o644, owner=0, folder_mode=0o755):
+    def status(text=good, mode=0o644, owner=0, folder_mode=0o755, wrapper=()):
         path.write_text(text, encoding="ascii")
         path.chmod(mode)
         os.chown(path, owner, owner)
         nat64.FOLDER.chmod(folder_mode)
-        return network.run(["nc", "-z", host.ipv4[0], "80"], happy=True).status
+        return network.run([*wrapper, "nc", "-z", host.ipv4[0], "80"], happy=True).status
 
     check_equal(status(), 0, "status with a good file")
     check_equal(status(mode=0o666), 1, "status with a file writable by all")
@@ -260,6 +264,8 @@ def nat64_file_not_believed(network):
     check_equal(status(text=""), 1, "status with an empty file")
     check_equal(status(text=good.replace(path.name, "1")), 1, "status with another network's file")
     check_equal(status(text=good.replace("999999999", "1")), 1, "status with a lifetime that is over")
+    check_equal(status(mode=0, wrapper=("setpriv", "--bounding-set=-dac_override,-dac_read_search")), 1,
+                "status with a file that cannot be read")
     check_equal(status(), 0, "status with a good file again")
     path.unlink()
     path.symlink_to("/run/lab/home/stolen")
@@ -350,6 +356,67 @@ for text in sys.argv[1:]:
     check_equal(reached.output, "45.10.0.10 0\n", "a global address")
 
 
+LITERALS = ("telnet", "nc", "curl", "ssh", "redis-cli", "psql", "mariadb", "rsync", "lynx", "bash-devtcp")
+
+
+# spec: V6ONLY-2
+@case("no-ipv4", nameservers=nat64.NAMESERVERS, seconds=60)
+def case_35_literals(network):
+    """C35: each program reaches an IPv4 literal soon, both when the prefix has to be found and when it is known."""
+    nat64.start_translator(network)
+    nat64.start_resolver(network)
+    took = []
+    for known in (False, True):
+        if known:
+            nat64.start_listener(network)
+            nat64.advertise(f"{nat64.PREFIX}=1800")
+            nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+        for number, name in enumerate(LITERALS, 1):
+            host = network.host(f"{name}-{known}", addresses=[f"198.51.100.{number + known * len(LITERALS)}"])
+            words, stdin, _ = matrix.PROGRAMS[name]
+            program = network.start([word.replace("{}", host.ipv4[0]) for word in words], happy=True, stdin=stdin)
+            network.wait_accepts(host, 1)
+            seconds = check_reached(network, host, program.wait(0))
+            took.append(f"{name} {'known' if known else 'found'} {seconds:.3f}")
+    (network.folder / "times").write_text("\n".join(took) + "\n", encoding="utf-8")
+
+
+# spec: V6ONLY-1 V6ONLY-2
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def case_43_own_host(network):
+    """C43: what listens on this host is reached as ever; an IPv4 address of the link alone is no IPv4 connectivity."""
+    host = translated_network(network)
+    script = """
+import socket, sys, time
+server = socket.create_server(("127.0.0.1", 8080))
+for address, port in (("127.0.0.1", 8080), ("0.0.0.0", 8080), ("198.51.100.10", 80)):
+    s = socket.socket()
+    began = time.monotonic()
+    s.connect((address, port))
+    print(address, time.monotonic() - began < 0.7, *s.getpeername(), s.getsockname()[0])
+"""
+    topology.call("ip", "-n", "c", "addr", "add", "169.254.0.2/16", "dev", "c0")
+    run = network.run(["/usr/bin/python3", "-c", script], happy=True, environment=CONFIGURED)
+    check_equal(run.output.splitlines(),
+                ["127.0.0.1 True 127.0.0.1 8080 127.0.0.1", "0.0.0.0 True 127.0.0.1 8080 127.0.0.1",
+                 f"{host.ipv4[0]} True {host.ipv4[0]} 80 192.0.0.1"], "what the program sees")
+    linked = ["nc", "-z", "-w", "1", "169.254.1.1", "80"]
+    check_equal(network.run(linked, happy=True, environment=CONFIGURED).status, network.run(linked).status, "on the link")
+    check_equal([syn for syn in network.find("syn") if "a9fe" in syn["address"]], [], "SYNs by NAT64 to the link")
+
+
+# spec: V6ONLY-6
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def case_42_private(network):
+    """C42: behind a prefix of the network's own, private IPv4 addresses are the network's to route."""
+    translated_network(network)
+    for address in ("10.1.2.3", "192.168.1.1"):
+        topology.call("ip", "-n", "r", "route", "add", f"{address}/32", "via", "203.0.113.2")
+        run = network.run(["nc", "-N", address, "80"], happy=True, environment=CONFIGURED)
+        check_equal(run.status, 0, f"status, {address}")
+        network.wait_for(lambda address=address: network.find("accept", address=address), 5)
+
+
 # spec: NAT64-2
 @case(nameservers=V6_NAMESERVER)
 def nat64_split_routes(network):
@@ -377,6 +444,18 @@ def nat64_two_prefixes(network):
         run = network.run(command, happy=True, environment={"HAPPY_PREF64": f"{dead},{nat64.PREFIX}"})
         check_equal(run.status, 0, f"status of {command[0]}")
         check_reached(network, host, run)
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_in_handler(network):
+    """connect() in a signal handler that has interrupted malloc() goes by NAT64 and allocates nothing."""
+    host = translated_network(network)
+    for how, prefixes in (("busy-handler", nat64.PREFIX), ("busy-handler-threads-poll", nat64.PREFIX),
+                          ("busy-handler-blocked", f"{nat64.PREFIX},2001:db8:65::/96")):
+        run = network.run(victim("mallocs", how, 60, host.name, 80), happy=True, environment={"HAPPY_PREF64": prefixes})
+        seen = report(run)
+        check_equal((run.status, seen.get("mallocs"), seen.get("frees")), (0, "0", "0"), f"{how}: {run.output!r}")
+        check(int(seen["at_succeeded"]) > 0, f"{how}: none was reached")
 
 
 # One of each length of RFC 6052; the lab's own addresses are in 2001:db8::/32.
@@ -469,28 +548,47 @@ def case_46_advertised_before_dns(network):
         check_reached(network, host, run, 0.5)
 
 
-@case("no-ipv4", nameservers=V6_NAMESERVER)
-def case_48_ftp_pasv(network):
-    """C48: a server that knows PASV alone hands out an IPv4 address; the data connection goes there by NAT64."""
+def ftp_network(network, way):
+    """An IPv4-only FTP server that knows one way to open a data connection."""
     nat64.start_translator(network)
     host = network.host("ftp", addresses=["198.51.100.10"])
     topology.call("ip", "-n", "s", "addr", "add", f"{host.ipv4[0]}/32", "dev", "lo")
-    network.start_daemon("s", lab.PYTHON, "-IS", lab.HERE / "ftp_server.py", host.ipv4[0])
+    network.start_daemon("s", lab.PYTHON, "-IS", lab.HERE / "ftp_server.py", host.ipv4[0], way)
     network.wait_ready()
-    script = f"""
-import ftplib
-ftp = ftplib.FTP("{host.ipv4[0]}", timeout=3)
+    return host
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def case_48_ftp_pasv(network):
+    """C48: a server that knows PASV alone hands out an IPv4 address; the data connection goes there by NAT64."""
+    host = ftp_network(network, "PASV")
+    script = """
+import ftplib, sys
+ftp = ftplib.FTP(sys.argv[1], timeout=3)
 ftp.login()
 ftp.trust_server_pasv_ipv4_address = True
-print(ftp.af, *ftp.nlst())
+print(ftp.af, len(ftp.sock.getpeername()), len(ftp.sock.getsockname()), *ftp.nlst())
 """
-    run = network.run(["python3", "-c", script], happy=True, environment=CONFIGURED)
-    check_equal(run.output.strip(), "2 file", "listing by ftplib")
-    run = network.run(["curl", "-s", "-l", f"ftp://{host.ipv4[0]}/"], happy=True, environment=CONFIGURED)
-    check_equal((run.status, run.output.strip()), (0, "file"), "listing by curl")
-    run = network.run(["ftp", "-n", host.ipv4[0]], happy=True, environment=CONFIGURED,
-                      stdin=b"user anonymous x\nnlist\nquit\n")
-    check("file" in run.output, f"listing by ftp: {run.output!r}")
+    for target in (host.ipv4[0], host.name):
+        run = network.run(["/usr/bin/python3", "-c", script, target], happy=True, environment=CONFIGURED)
+        check_equal(run.output.strip(), "2 2 2 file", f"families and listing by ftplib, {target}")
+        run = network.run(["curl", "-s", "-l", f"ftp://{target}/"], happy=True, environment=CONFIGURED)
+        check_equal((run.status, run.output.strip()), (0, "file"), f"listing by curl, {target}")
+        run = network.run(["ftp", "-n", target], happy=True, environment=CONFIGURED,
+                          stdin=b"user anonymous x\nnlist\nquit\n")
+        check("file" in run.output, f"listing by ftp, {target}: {run.output!r}")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def case_48_ftp_epsv(network):
+    """C48: a server that knows EPSV alone: the port is one of the peer that the program believes in."""
+    host = ftp_network(network, "EPSV")
+    for target in (host.ipv4[0], host.name):
+        run = network.run(["curl", "-s", "-l", f"ftp://{target}/"], happy=True, environment=CONFIGURED)
+        check_equal((run.status, run.output.strip()), (0, "file"), f"listing by curl, {target}")
+        run = network.run(["ftp", "-n", target], happy=True, environment=CONFIGURED,
+                          stdin=b"user anonymous x\nnlist\nquit\n")
+        check("file" in run.output, f"listing by ftp, {target}: {run.output!r}")
 
 
 # spec: NAT64-1

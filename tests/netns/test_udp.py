@@ -99,23 +99,83 @@ def udp_programs(network):
     check("\x124" in run.output, f"reply to nc -u: {run.output!r}")
 
 
+NTP_SERVER = """
+import os, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("198.51.100.10", 123))
+os.write(1, b'{"event": "ready", "who": "ntp"}\\n')
+while True:
+    data, client = s.recvfrom(48)
+    s.sendto(bytes([0x24, 2]) + data[2:24] + data[40:48] + data[32:], client)
+"""
+# As NTP clients do: an answer counts only from the very address and port that was asked, and with the time that was sent.
+NTP_CLIENT = """
+import os, select, socket, sys
+for way in ("connected", "not connected"):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    server, sent = (sys.argv[1], 123), os.urandom(8)
+    packet = bytes([0x23]) + bytes(39) + sent
+    if way == "connected":
+        s.connect(server)
+        s.send(packet)
+    else:
+        s.sendto(packet, server)
+    select.select([s], [], [], 3)
+    reply, source = s.recvfrom(48)
+    print(way, source == server, reply[0] & 7 == 4, reply[24:32] == sent)
+    if way == "connected":
+        print(s.getpeername() == server, s.getsockname()[0])
+"""
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def udp_ntp(network):
+    """A client of NTP, which compares where an answer comes from with where its question went."""
+    nat64.start_translator(network)
+    topology.call("ip", "-n", "s", "addr", "add", "198.51.100.10/32", "dev", "lo")
+    network.start_daemon("s", "/usr/bin/python3", "-c", NTP_SERVER)
+    network.wait_ready()
+    run = network.run(["/usr/bin/python3", "-c", NTP_CLIENT, "198.51.100.10"], happy=True, environment=ON)
+    check_equal(run.output.splitlines(), ["connected True True True", "True 192.0.0.1", "not connected True True True"],
+                "what the program sees")
+
+
+@case(nameservers=V6_NAMESERVER)
+def udp_on_dual_stack(network):
+    """Where there is IPv4 nothing changes, HAPPY_UDP=1 or not."""
+    host = network.host("four", addresses=["198.51.100.10"])
+    command = ["/usr/bin/python3", "-c", CLIENT, SERVER, host.name]
+    bare = network.run(command)
+    check("sendto True" in bare.output, f"bare: {bare.output!r}")
+    for environment in (ON, {}):
+        check_equal(network.run(command, happy=True, environment=environment).output, bare.output, f"with {environment}")
+
+
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def udp_off_by_default(network):
     """Without HAPPY_UDP=1 the kernel's own answer holds for every datagram."""
     nat64.start_translator(network)
     script = f"""
-import socket
-for way in ("sendto", "connect"):
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        s.connect(("{SERVER}", 53)) if way == "connect" else s.sendto(b"x", ("{SERVER}", 53))
-    except OSError as e:
-        print(way, e.errno)
+import socket, sys
+for family, server in ((socket.AF_INET, "{SERVER}"), (socket.AF_INET6, "::ffff:{SERVER}"), (socket.AF_INET6, "::1")):
+    for way in ("sendto", "connect"):
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            s.connect((server, 53)) if way == "connect" else s.sendto(b"x", (server, 53))
+            print(way, server, s.getsockname()[0])
+        except OSError as e:
+            print(way, server, e.errno)
+if len(sys.argv) == 1:
+    sys.exit()
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 t = socket.create_connection(("198.51.100.10", 80))  # with a translated TCP socket in the process, too
 try:
     s.sendto(b"x", ("{SERVER}", 53))
 except OSError as e:
     print(e.errno)
 """
-    run = network.run(["/usr/bin/python3", "-c", script], happy=True, environment={"HAPPY_PREF64": nat64.PREFIX})
-    check_equal(run.output, "sendto 101\nconnect 101\n101\n", "errno")
+    command, environment = ["/usr/bin/python3", "-c", script], {"HAPPY_PREF64": nat64.PREFIX}
+    bare = network.run(command)
+    check_equal(network.run(command, happy=True, environment=environment).output, bare.output, "results")
+    run = network.run([*command, "tcp"], happy=True, environment=environment)
+    check_equal(run.output, bare.output + "101\n", "results beside a translated TCP socket")

@@ -1,5 +1,7 @@
 #include "resolver/pref64_file.h"
 
+#include <vector>
+
 #include "tests/support/addresses.h"
 #include "tests/support/catch.h"
 
@@ -13,6 +15,12 @@ const std::vector<stored_prefix> some = {
     {{31, ip("fe80::2")}, *parse_prefix("2001:db8:122:300::/56"), 99999},
 };
 
+std::optional<std::vector<stored_prefix>> parsed(std::string_view text) {
+  const auto list = parse_prefixes(text, 77);
+  if (!list) return std::nullopt;
+  return std::vector<stored_prefix>(list->begin(), list->end());
+}
+
 struct stat file_of(mode_t mode, uid_t owner) {
   struct stat s {};
   s.st_mode = mode;
@@ -23,8 +31,8 @@ struct stat file_of(mode_t mode, uid_t owner) {
 }  // namespace
 
 TEST_CASE("PREF64 file: what is written is read", "[pref64_file][V6ONLY-3]") {
-  CHECK(parse_prefixes(format_prefixes(some, 77), 77) == some);
-  CHECK(parse_prefixes(format_prefixes({}, 77), 77) == std::vector<stored_prefix>{});
+  CHECK(parsed(format_prefixes(some, 77)) == some);
+  CHECK(parsed(format_prefixes({}, 77)) == std::vector<stored_prefix>{});
 }
 
 TEST_CASE("PREF64 file: cut off anywhere it is none", "[pref64_file]") {
@@ -41,6 +49,8 @@ TEST_CASE("PREF64 file: another network's, and what is no such text", "[pref64_f
   CHECK_FALSE(parse_prefixes(text + "end\n", 77));
   CHECK_FALSE(parse_prefixes(text + "x", 77));
   CHECK_FALSE(parse_prefixes("happy-pref64 2 network 77\nend\n", 77));
+  CHECK_FALSE(parse_prefixes("happy-pref64 1 network 77 \nend\n", 77));
+  CHECK_FALSE(parse_prefixes("happy-pref64 1 network \nend\n", 77));
   const std::string head = "happy-pref64 1 network 77\n";
   for (const char* line :
        {"prefix", "prefix 2001:db8::/95 interface 2 router fe80::1 expires 1",
