@@ -35,6 +35,13 @@ happy_lookup_step give_bridge(core& c, happy_lookup& call, resolved&& out) {
 
 happy_lookup_step give(core& c, happy_lookup& call, resolved&& out) {
   if (out.bridged) return give_bridge(c, call, std::move(out));
+  if (out.host) {
+    call.host->resolver_error = out.host->resolver_error;
+    call.host->left_error = out.host->left_error;
+    const bool found = out.host->resolver_error == 0;
+    if (found && !fill(*call.host, *out.host)) return HAPPY_LOOKUP_DECLINED;
+    if (!found) return done(call, out.code, nullptr);
+  }
   const happy_lookup_step step = done(call, out.code, out.list);
   if (out.code != 0) return step;
   try {
@@ -125,14 +132,15 @@ void follow_srv(core& c, const happy_question& question, resolve_options& option
 }  // namespace
 
 begun_lookup begin_lookup(core& c, const happy_question& question, bool complete,
-                          std::uint16_t port, bool bridge) {
+                          std::uint16_t port, bool bridge, bool as_host) {
   std::uint64_t id = 0;
   std::shared_ptr<const system_snapshot> files;
   resolve_options options{.v2 = c.timing.profile == timing_profile::v2,
                           .resolution_delay = milliseconds(c.host.settings->resolution_delay_ms),
                           .services = c.services,
                           .keep_hints = c.host.settings->keep_hints != 0,
-                          .complete = complete || bridge};
+                          .complete = complete || bridge,
+                          .as_host = as_host};
   {
     core_guard guard(c);
     id = ++c.last_id;
@@ -152,8 +160,10 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
 }
 
 happy_lookup_step lookup_begin(core& c, happy_lookup& call) {
+  if (call.host != nullptr && !has_room(*call.host)) return HAPPY_LOOKUP_DECLINED;
   const pid_t thread = raw_gettid();
-  begun_lookup begun = begin_lookup(c, call.question, call.complete != 0, 0, call.bridge != 0);
+  begun_lookup begun =
+      begin_lookup(c, call.question, call.complete != 0, 0, call.bridge != 0, call.host != nullptr);
   call.id = begun.id;
   if (std::holds_alternative<declined>(begun.outcome)) return HAPPY_LOOKUP_DECLINED;
   if (auto* out = std::get_if<resolved>(&begun.outcome)) return done(call, out->code, out->list);

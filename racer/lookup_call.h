@@ -21,9 +21,9 @@ struct begun_lookup {
 };
 
 // Begins a lookup, sending nothing yet. `port`: where the program connects to, if it is known; else 0.
-// `bridge`: libc has no IPv4 address for it (happy_lookup::bridge).
+// `bridge`: libc has no IPv4 address for it (happy_lookup::bridge). `as_host`: for gethostbyname().
 begun_lookup begin_lookup(core& c, const happy_question& question, bool complete,
-                          std::uint16_t port = 0, bool bridge = false);
+                          std::uint16_t port = 0, bool bridge = false, bool as_host = false);
 
 // Keeps what the real getaddrinfo() answered, so that connect() knows the name behind an address.
 void remember(core& c, const happy_question& question, const addrinfo* list);

@@ -53,7 +53,10 @@ std::optional<answer> answer_cache::find(std::string_view name, record_type type
   if (e.rotates)
     std::rotate(e.what.addresses.begin(), e.what.addresses.begin() + 1, e.what.addresses.end());
   answer known = e.what;
-  if (e.own_name) known.canonical_name = name;  // nameservers repeat the question's spelling
+  // Nameservers repeat the question's spelling.
+  if (e.own_name) known.canonical_name = name;
+  if (!known.aliases.empty() && equal_ignoring_case(known.aliases[0], name))
+    known.aliases[0] = name;
   known.ttl = std::chrono::floor<std::chrono::seconds>(e.good_until - now);
   return known;
 }

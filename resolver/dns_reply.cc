@@ -24,6 +24,9 @@ constexpr unsigned rcode_name_error = 3;
 constexpr unsigned class_in = 1;
 constexpr unsigned type_cname = 5;
 
+// No chain in use comes near; glibc keeps 47.
+constexpr std::size_t max_aliases = 16;
+
 using bytes = std::span<const std::uint8_t>;
 
 struct record {
@@ -164,6 +167,11 @@ class reply_reader {
   bool follow_alias(const record& r) {
     reader target(packet_, r.data_at);
     if (!target.name(expected_)) return false;
+    const bool plain = is_host_name(r.owner) && is_host_name(expected_);
+    if (!plain || !answer_.addresses.empty() || answer_.aliases.size() == max_aliases)
+      answer_.odd_chain = true;
+    else
+      answer_.aliases.push_back(r.owner);
     if (answer_.addresses.empty() && is_host_name(expected_)) answer_.canonical_name = expected_;
     return true;
   }
@@ -194,7 +202,10 @@ class reply_reader {
 
   bool add_address(const record& r) {
     const std::size_t size = answer_.type == record_type::a ? 4 : 16;
-    if (r.data_size != size) return true;
+    if (r.data_size != size) {
+      answer_.odd_chain = true;
+      return true;
+    }
     const address where = address_in(answer_.type, packet_.subspan(r.data_at, size));
     const auto& known = answer_.addresses;
     const bool repeated = std::find(known.begin(), known.end(), where) != known.end();

@@ -2,6 +2,8 @@
 
 #include <netdb.h>
 
+#include <cerrno>
+
 namespace happy {
 namespace {
 
@@ -71,6 +73,19 @@ std::optional<int> old_error_code(const name_search& search, bool hollow) {
   if (is_failure(v) && !is_failure(search.last())) return EAI_NONAME;
   if (v == name_verdict::no_name && is_failure(search.last())) return std::nullopt;
   return error_code(v);
+}
+
+std::optional<host_failure> host_failure_of(const name_search& search, bool hollow) {
+  const name_verdict v = search.result();
+  if (hollow || v == name_verdict::hollow) return std::nullopt;
+  if (is_failure(v)) return host_failure{TRY_AGAIN, is_failure(search.last()) ? EAGAIN : 0};
+  if (v == name_verdict::no_name && is_failure(search.last())) return std::nullopt;
+  return host_failure{v == name_verdict::no_data ? NO_DATA : HOST_NOT_FOUND, 0};
+}
+
+int left_error(const name_search& search) {
+  if (search.last() == name_verdict::no_data) return NO_DATA;
+  return is_failure(search.last()) ? TRY_AGAIN : HOST_NOT_FOUND;
 }
 
 bool is_hollow(const resolution& state) {

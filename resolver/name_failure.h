@@ -19,6 +19,16 @@ int error_code(name_verdict v);
 // decides as the program has left it. `hollow`: all that was asked for was so.
 std::optional<int> old_error_code(const name_search& search, bool hollow);
 
+// What gethostbyname_r() says of it.
+struct host_failure {
+  int resolver_error = 0;  // h_errno
+  int code = 0;            // an errno, or 0
+};
+std::optional<host_failure> host_failure_of(const name_search& search, bool hollow);
+
+// What is left in h_errno by those names of a search that had no address; it begins with HOST_NOT_FOUND.
+int left_error(const name_search& search);
+
 // Whether aliases that lead to nothing were all that was answered.
 bool is_hollow(const resolution& state);
 

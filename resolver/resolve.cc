@@ -97,7 +97,8 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   // glibc makes up an empty AAAA answer, and follows no alias for it.
   if (w.af == AF_INET6 && std::get<name_plan>(planned).config->no_aaaa)
     return decline(id, question.node, "no-aaaa");
-  auto form = make_template(question.service, question.hints);
+  auto form =
+      options.as_host ? addrinfo_template{} : make_template(question.service, question.hints);
   if (const int* code = std::get_if<int>(&form)) {
     if (*code == EAI_SYSTEM || *code == EAI_MEMORY)
       return decline(id, question.node, "no template");
@@ -112,10 +113,11 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   r->search_ = name_search(std::move(r->plan_.steps));
   r->form_ = std::get<addrinfo_template>(form);
   const std::uint16_t named_port = r->form_.kinds.empty() ? 0 : r->form_.kinds[0].port;
-  r->port_ = named_port != 0 ? named_port : options.usual_port;
+  r->port_ = named_port != 0 || options.as_host ? named_port : options.usual_port;
   const bool maps = w.mapping() != v4_mapping::none;
   if (!maps) r->srv_ = srv_service_of(question.service, named_port, options);
-  r->wants_companions_ = !maps && (named_port == 0 || named_port == options.companion_port);
+  r->wants_companions_ =
+      !maps && !options.as_host && (named_port == 0 || named_port == options.companion_port);
   r->meant_ = begin_intent(id, r->node_, maps ? AF_UNSPEC : w.af, now);
   r->meant_.as_mapped = maps;
   r->meant_.service_unknown = named_port == 0;
@@ -190,6 +192,11 @@ std::variant<declined, resolved> name_resolution::failure() const {
     if (!code) return decline(id_, node_.c_str(), glibc_goes_on);
     return resolved{.code = *code};
   }
+  if (options_.as_host) {
+    const std::optional<host_failure> why = host_failure_of(search_, is_hollow(state));
+    if (!why) return decline(id_, node_.c_str(), "glibc knows what that means");
+    return resolved{.code = why->code, .host = host_answer{.resolver_error = why->resolver_error}};
+  }
   if (!asks_by_old_function(state)) return resolved{.code = error_code(search_.result())};
   const std::optional<int> code = old_error_code(search_, is_hollow(state));
   if (!code) return decline(id_, node_.c_str(), "errno decides");
@@ -210,6 +217,7 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   if (search_.has_list()) out.meant.full_name = plan_.name + '.';
   // Who compares addresses is to see libc's order.
   add_answers(out.meant, state, complete_ ? std::nullopt : with_history(recall_from::all));
+  if (options_.as_host) return host_outcome(std::move(out), state);
   if (state.answered(record_type::a) != nullptr) out.meant.last_resort = nullptr;
   out.meant.handed = addresses_of(out.meant);
   const std::vector<address> addresses =
@@ -224,6 +232,16 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   }
   if (!state.all_answered()) out.open = std::move(lookup_);
   return out;
+}
+
+std::variant<declined, resolved> name_resolution::host_outcome(resolved&& out,
+                                                               const resolution& state) const {
+  const answer* found = state.answered(wish_.af == AF_INET ? record_type::a : record_type::aaaa);
+  out.host = host_answer_of(*found);
+  if (!out.host) return decline(id_, node_.c_str(), "glibc shows it in its own way");
+  out.host->left_error = left_error(search_);
+  out.meant.handed = out.host->addresses;
+  return std::move(out);
 }
 
 // Only where it is certain that there is no IPv4 address.

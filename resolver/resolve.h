@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "resolver/addrinfo_list.h"
+#include "resolver/host_answer.h"
 #include "resolver/intent.h"
 #include "resolver/lookup.h"
 #include "resolver/name_search.h"
@@ -32,6 +33,7 @@ struct resolve_options {
   bool keep_hints = false;
   bool complete =
       false;  // wait for every answer: the process compares addresses instead of connecting
+  bool as_host = false;       // gethostbyname()
   bool ipv6_only = false;     // V6ONLY-1
   bool nat64_sought = false;  // of such a network: the query for a prefix is under way
   // Bridging: the program takes only IPv4, and is given this address if the name has only IPv6.
@@ -42,11 +44,12 @@ struct resolve_options {
 // Only glibc itself knows what it would answer.
 struct declined {};
 
-// What getaddrinfo() returns.
+// What getaddrinfo() returns, or gethostbyname_r().
 struct resolved {
-  int code = 0;                           // an EAI_* code
+  int code = 0;                           // an EAI_* code, or an errno
   addrinfo* list = nullptr;               // the program's, if code is 0
   intent meant{};                         // if code is 0
+  std::optional<host_answer> host{};      // instead of `list`
   bool bridged = false;                   // `list` holds the address that bridges to `meant`
   std::unique_ptr<lookup> open{};         // if queries are still outstanding
   std::vector<service_record> targets{};  // of SRV records, if they led to the addresses
@@ -81,6 +84,7 @@ class name_resolution {
   bool wants_to_bind(const resolution& state) const;
   bool asks_by_old_function(const resolution& state) const;
   std::variant<declined, resolved> bridge_outcome(time_point now);
+  std::variant<declined, resolved> host_outcome(resolved&& out, const resolution& state) const;
 
   std::uint64_t id_ = 0;
   std::string node_;

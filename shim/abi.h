@@ -176,6 +176,15 @@ struct happy_question {
   const struct addrinfo* hints;
 };
 
+/* Where gethostbyname() and its kin want their answer: in the caller's memory. */
+struct happy_host_space {
+  struct hostent* host;
+  char* buffer; /* of `size` bytes, for all that `host` points to */
+  size_t size;
+  int resolver_error; /* from the engine: h_errno; 0: `host` is the answer */
+  int left_error; /* from the engine: what a success leaves in h_errno, of what was tried before */
+};
+
 /* A UDP and a TCP socket for each of 16 nameservers, for four queries. */
 #define HAPPY_MAX_LOOKUP_FDS 128
 
@@ -183,7 +192,8 @@ struct happy_question {
 enum happy_lookup_step {
   HAPPY_LOOKUP_DECLINED, /* the engine cannot answer as libc would: call the real getaddrinfo() */
   HAPPY_LOOKUP_POLL, /* poll(fds, fd_count, timeout_ms), then lookup_continue(), whatever it said */
-  HAPPY_LOOKUP_DONE  /* return `code`, an EAI_* code; `list` is the answer if that is 0 */
+  HAPPY_LOOKUP_DONE /* return `code`, an EAI_* code; `list` is the answer if that is 0. With a `host`: return
+                      * `code`, an errno, and what is there */
 };
 
 /* One getaddrinfo(), on the caller's stack. The engine never keeps a pointer to it. */
@@ -193,6 +203,8 @@ struct happy_lookup {
   int bridge; /* from the caller: libc has no IPv4 address for the name. DONE: `list` has one of the pool
                * instead, that connect() knows; DECLINED: let the program have libc's answer */
   int single_threaded; /* from the caller: no second thread exists in the process */
+  struct happy_host_space*
+      host; /* from the caller: gethostbyname() it is, of the one family that the hints name */
 
   struct pollfd fds[HAPPY_MAX_LOOKUP_FDS];
   nfds_t fd_count;

@@ -1,13 +1,16 @@
-// gethostbyname() and its kin: the real function answers, and what it said is known to connect().
+// gethostbyname() and its kin: our own lookups answer, or the real function; what was said is known to connect().
 
 #include <netdb.h>
 #include <netinet/in.h>
 
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include "shim/bridged_host.h"
 #include "shim/engine_visit.h"
+#include "shim/host_lookup.h"
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/policy.h"
@@ -94,40 +97,107 @@ hostent* bridged(const char* name) {
   return &host;
 }
 
-hostent* answered(const char* name, hostent* answer) {
-  if (answer == nullptr) return nullptr;
-  remember(name, answer);
-  return answer;
+// The engine's answer; false: libc is to be asked.
+bool answered_by_engine(const char* name, int af, happy_host_space& space, int& code) {
+  if (!hooks_live() || (af != AF_INET && af != AF_INET6)) return false;
+  if (judge_lookup(name, nullptr) != pass_reason::none) return false;
+  const happy_engine* engine = foreign_process() ? nullptr : load_engine();
+  if (engine == nullptr) return false;
+  const bool answered = look_up_host(engine, name, af, space, code);
+  if (answered) errno = code;  // as libc leaves it
+  return answered;
 }
 
-// The caller's own memory; the results are libc's, or those of the bridged name.
-int answered_r(const char* name, int af, int code, hostent* space, char* buffer, size_t size,
-               hostent** answer, int* resolver_error) {
-  if (code == 0 && *answer != nullptr) {
-    remember(name, *answer);
-    return code;
+// Names have a few addresses and one alias; who has more is libc's.
+constexpr std::size_t usual_host_size = 4096;
+
+// Where the answers of one of the functions without _r stay until its next call, as libc's own do.
+class answer_place {
+ public:
+  // Two threads at a time get one answer after the other.
+  hostent* keep(const hostent& found, const char* buffer) {
+    engine_visit undisturbed;  // by signal handlers
+    while (busy_.exchange(true, std::memory_order_acquire)) {
+    }
+    std::memcpy(buffer_, buffer, sizeof buffer_);
+    const auto moved = [&](char* old) { return buffer_ + (old - buffer); };
+    host_ = found;
+    host_.h_name = moved(found.h_name);
+    host_.h_aliases = moved_list(found.h_aliases, moved);
+    host_.h_addr_list = moved_list(found.h_addr_list, moved);
+    busy_.store(false, std::memory_order_release);
+    return &host_;
   }
-  in_addr found;
+
+ private:
+  template <typename Moved>
+  static char** moved_list(char** old, const Moved& moved) {
+    auto** list = reinterpret_cast<char**>(moved(reinterpret_cast<char*>(old)));
+    for (char** item = list; *item != nullptr; ++item) *item = moved(*item);
+    return list;
+  }
+
+  std::atomic<bool> busy_{false};
+  hostent host_{};
+  alignas(std::max_align_t) char buffer_[usual_host_size]{};
+};
+
+// `libc`: asks it.
+template <typename Libc>
+hostent* look_up(const char* name, int af, answer_place& place, const Libc& real_function) {
+  hostent found;
+  alignas(std::max_align_t) char buffer[usual_host_size];
+  happy_host_space space{&found, buffer, sizeof buffer, 0, 0};
+  int code = 0;
+  hostent* answer = nullptr;
+  if (answered_by_engine(name, af, space, code)) {
+    const bool is_found = space.resolver_error == 0;
+    *libc.h_errno_location() = is_found ? space.left_error : space.resolver_error;
+    if (is_found) return place.keep(found, buffer);
+  } else if ((answer = real_function()) != nullptr) {
+    remember(name, answer);
+  }
+  return answer != nullptr || af != AF_INET ? answer : bridged(name);
+}
+
+// The bridged name in the caller's own memory, or what was answered.
+int bridged_r(const char* name, int code, happy_host_space& space, hostent** answer) {
   errno_saver keep;
-  const int error = *resolver_error;
-  const happy_engine* engine =
-      af == AF_INET && is_absent(error) ? engine_for_bridge(name) : nullptr;
+  const int error = space.resolver_error;
+  const happy_engine* engine = is_absent(error) ? engine_for_bridge(name) : nullptr;
+  in_addr found;
   if (engine == nullptr || !bridge_host(engine, name, found)) {
-    *resolver_error = error;
+    space.resolver_error = error;
     return code;
   }
   constexpr std::size_t boundary = alignof(host_parts);
   const std::size_t skipped =
-      (boundary - reinterpret_cast<std::uintptr_t>(buffer) % boundary) % boundary;
-  if (size < skipped + sizeof(host_parts)) {
-    *answer = nullptr;
-    *resolver_error = NETDB_INTERNAL;
+      (boundary - reinterpret_cast<std::uintptr_t>(space.buffer) % boundary) % boundary;
+  if (space.size < skipped + sizeof(host_parts)) {
+    space.resolver_error = NETDB_INTERNAL;
     return ERANGE;
   }
-  fill(*space, *reinterpret_cast<host_parts*>(buffer + skipped), name, found);
-  *answer = space;
-  *resolver_error = 0;
+  fill(*space.host, *reinterpret_cast<host_parts*>(space.buffer + skipped), name, found);
+  *answer = space.host;
+  space.resolver_error = 0;
   return 0;
+}
+
+template <typename Libc>
+int look_up_r(const char* name, int af, happy_host_space space, hostent** answer,
+              int* resolver_error, const Libc& real_function) {
+  int code = 0;
+  if (answered_by_engine(name, af, space, code)) {
+    *answer = space.resolver_error == 0 ? space.host : nullptr;
+  } else {
+    code = real_function();
+    space.resolver_error = *resolver_error;
+    if (code == 0 && *answer != nullptr) remember(name, *answer);
+  }
+  const bool absent = code != 0 || *answer == nullptr;
+  if (absent && af == AF_INET) code = bridged_r(name, code, space, answer);
+  *resolver_error = space.resolver_error;
+  return code;
 }
 
 }  // namespace
@@ -136,30 +206,33 @@ int answered_r(const char* name, int af, int code, hostent* space, char* buffer,
 extern "C" {
 
 __attribute__((visibility("default"))) hostent* gethostbyname(const char* name) {
-  hostent* answer = happy::answered(name, happy::real_gethostbyname.get()(name));
-  return answer != nullptr ? answer : happy::bridged(name);
+  static constinit happy::answer_place place;
+  return happy::look_up(name, AF_INET, place,
+                        [&] { return happy::real_gethostbyname.get()(name); });
 }
 
 __attribute__((visibility("default"))) hostent* gethostbyname2(const char* name, int af) {
-  hostent* answer = happy::answered(name, happy::real_gethostbyname2.get()(name, af));
-  return answer != nullptr || af != AF_INET ? answer : happy::bridged(name);
+  static constinit happy::answer_place place;
+  return happy::look_up(name, af, place,
+                        [&] { return happy::real_gethostbyname2.get()(name, af); });
 }
 
 __attribute__((visibility("default"))) int gethostbyname_r(const char* name, hostent* space,
                                                            char* buffer, size_t size,
                                                            hostent** answer, int* resolver_error) {
-  const int code =
-      happy::real_gethostbyname_r.get()(name, space, buffer, size, answer, resolver_error);
-  return happy::answered_r(name, AF_INET, code, space, buffer, size, answer, resolver_error);
+  return happy::look_up_r(name, AF_INET, {space, buffer, size, 0, 0}, answer, resolver_error, [&] {
+    return happy::real_gethostbyname_r.get()(name, space, buffer, size, answer, resolver_error);
+  });
 }
 
 __attribute__((visibility("default"))) int gethostbyname2_r(const char* name, int af,
                                                             hostent* space, char* buffer,
                                                             size_t size, hostent** answer,
                                                             int* resolver_error) {
-  const int code =
-      happy::real_gethostbyname2_r.get()(name, af, space, buffer, size, answer, resolver_error);
-  return happy::answered_r(name, af, code, space, buffer, size, answer, resolver_error);
+  return happy::look_up_r(name, af, {space, buffer, size, 0, 0}, answer, resolver_error, [&] {
+    return happy::real_gethostbyname2_r.get()(name, af, space, buffer, size, answer,
+                                              resolver_error);
+  });
 }
 
 }  // extern "C"

@@ -6,9 +6,9 @@
 #include <poll.h>
 
 #include "shim/base/real_functions.h"
-#include "shim/bridged_host.h"
 #include "shim/departure.h"
 #include "shim/engine_visit.h"
+#include "shim/host_lookup.h"
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/policy.h"
@@ -57,15 +57,21 @@ happy_lookup_step ask(const happy_engine* engine, happy_lookup& call) {
   return step;
 }
 
+void describe(happy_lookup& call, const happy_question& question) {
+  call.question = question;
+  call.bridge = 0;
+  call.host = nullptr;
+  call.single_threaded = single_threaded() ? 1 : 0;
+  call.complete = wants_complete_results() ? 1 : 0;
+}
+
 // Answers from the engine where it can; false: it cannot.
 bool answer(const happy_engine* engine, const happy_question& question, int& code,
             addrinfo** result, int bridge = 0) {
   errno_saver keep;
   happy_lookup call;
-  call.question = question;
+  describe(call, question);
   call.bridge = bridge;
-  call.single_threaded = single_threaded() ? 1 : 0;
-  call.complete = wants_complete_results() ? 1 : 0;
   if (ask(engine, call) == HAPPY_LOOKUP_DECLINED) return false;
   code = call.code;
   if (code == 0) *result = call.list;
@@ -162,6 +168,19 @@ int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hint
 }
 
 }  // namespace
+
+bool look_up_host(const happy_engine* engine, const char* name, int af, happy_host_space& space,
+                  int& code) {
+  addrinfo hints{};
+  hints.ai_family = af;
+  hints.ai_socktype = SOCK_STREAM;
+  happy_lookup call;
+  describe(call, {name, nullptr, &hints});
+  call.host = &space;
+  if (ask(engine, call) == HAPPY_LOOKUP_DECLINED) return false;
+  code = call.code;
+  return true;
+}
 
 bool bridge_host(const happy_engine* engine, const char* name, in_addr& found) {
   addrinfo hints{};

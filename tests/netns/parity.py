@@ -284,6 +284,11 @@ SETTINGS = [
                 "scopev4 ::ffff:0.0.0.0/96 14\n", ways=4),
     Setting("gai-broken", PLAIN_NAMES, gai="precedence ::ffff:0:0 100\nlabel x/2 1\nreload yes\nnonsense\n", ways=2),
     Setting("gai-comments", PLAIN_NAMES, gai="# precedence ::ffff:0:0/96  100\n\n", ways=1),
+    Setting("hosts-by-name", PLAIN_NAMES + FAILING_NAMES + ODD_NAMES, ways=12, all_ways=lambda: host_ways()),
+    Setting("hosts-by-name-search", SEARCHED_NAMES, resolv=_NS + "search corp.test other.test\n", ways=12,
+            all_ways=lambda: host_ways()),
+    _searching("hosts-by-name-candidates", TRIPLES, ways=2, all_ways=lambda: host_ways(),
+               resolv=_NS + "search corp.test other.test\noptions ndots:2 timeout:1 attempts:1\n"),
     Setting("mapped", PLAIN_NAMES + FAILING_NAMES, ways=12, all_ways=lambda: mapped_ways()),
     Setting("mapped-search", SEARCHED_NAMES, resolv=_NS + "search corp.test other.test\n", ways=12,
             all_ways=lambda: mapped_ways()),
@@ -314,8 +319,13 @@ def ways():
     services = ["80", "-", "http", "domain", "0", "65536", "nosuchservice", "ssh", "-1", "", "080"]
     asked = [["getaddrinfo", None, services[n % len(services)], *map(str, h[:3]), f"{h[3]:x}"]
              for n, h in enumerate(hints)]
-    asked += [["gethostbyname", None], ["gethostbyname2", None, str(INET)], ["gethostbyname2", None, str(INET6)],
-              ["gethostbyname2", None, "1"]]
+    return asked + host_ways()
+
+
+def host_ways():
+    """The older functions."""
+    asked = [["gethostbyname", None], ["gethostbyname2", None, str(INET)], ["gethostbyname2", None, str(INET6)],
+             ["gethostbyname2", None, "1"]]
     asked += [["gethostbyname_r", None, str(size)] for size in (0, 16, 64, 100, 200, 512, 1024, 8192)]
     asked += [["gethostbyname2_r", None, str(family), str(size)] for family in (INET, INET6) for size in (40, 128, 300, 4096)]
     return asked

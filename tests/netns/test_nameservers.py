@@ -27,7 +27,7 @@ def _wait_for_output(running, text):
 
 def _look_up(network, *names, family=UNSPEC, happy=True, **options):
     run = network.run(victim("looks_up", family, *names), happy=happy, **options)
-    return {key: value if key.startswith("addresses") else float(value) for key, value in report(run).items()}
+    return {key: value if key.startswith(("addresses", "name")) else float(value) for key, value in report(run).items()}
 
 
 @case("ns-dead")
@@ -38,6 +38,38 @@ def nameserver_dead(network):
     check_equal([seen[f"code_{n}"] for n in (1, 2, 3)], [0, 0, 0], "codes")
     check_between(seen["ms_1"], 290, 400, "ms of the first lookup")
     check_between(max(seen["ms_2"], seen["ms_3"]), 0, 100, "ms of the later ones")
+
+
+@case("ns-dead")
+def nameserver_dead_for_old_functions(network):
+    """gethostbyname2() and gethostbyname2_r() are answered by the same lookups, and by what those remember."""
+    for family, kind in (("2h", "A"), ("2r", "A"), ("10h", "AAAA")):
+        host = network.host(f"old-{family}")
+        found = host.ipv4 if kind == "A" else host.ipv6
+        seen = _look_up(network, host.name, host.name, "absent.test", family=family)
+        check_equal([seen[f"code_{n}"] for n in (1, 2, 3)], [0, 0, 1], "h_errno")
+        check_equal([seen["addresses_1"], seen["addresses_2"], seen["name_1"]], [*found, *found, host.name], "answers")
+        check_between(seen["ms_1"], 290, 1000, "ms of the first lookup")
+        check_between(seen["ms_3"], 0, 250, "ms of the third, of another name")
+        network.sync()
+        check_equal([query["type"] for query in network.find("query", name=host.name)], [kind], "queries")
+
+
+@case("a-silent")
+def late_query_is_hidden(network):
+    """A query that goes on after the program's call leaves the low numbers to the program, which may close them."""
+    host = network.host("parked")
+    program = ("import os, socket, sys\n"
+               "socket.getaddrinfo(sys.argv[1], 80, type=socket.SOCK_STREAM)\n"
+               "found = [n for n in range(64) if os.path.exists(f'/proc/self/fd/{n}')]\n"
+               "print('low', [n for n in found if 2 < n < 21])\n"
+               "print('high', len([n for n in found if n > 20]))\n"
+               "os.closerange(3, 64)\n"
+               "s = socket.create_connection((sys.argv[1], 7)); s.send(b'x'); s.recv(1)\n"
+               "print('peer', s.getpeername()[0])\n")
+    said = report(network.run(["/usr/bin/python3", "-IS", "-c", program, host.name], happy=True))
+    check_equal((said.get("low"), said.get("peer")), ("[]", host.ipv6[0]), "low numbers in use, and the peer")
+    check(int(said["high"]) > 0, "nothing goes on")
 
 
 @case()

@@ -1,11 +1,29 @@
 // Looks names up, one after the other, and shows what came and how long it took.
 //
-//   looks_up FAMILY NAME...       FAMILY as a number, with a "p" for AI_PASSIVE; a name "+N" is a pause of N ms, "!"
-//                                 res_init()
+//   looks_up FAMILY NAME...       FAMILY as a number, with a "p" for AI_PASSIVE, an "h" for gethostbyname2(), an "r" for
+//                                 gethostbyname2_r(); a name "+N" is a pause of N ms, "!" res_init()
 
 #include "hardening.h"
 
 #include <resolv.h>
+
+// By the older functions: the number of addresses, the first of them, or h_errno.
+static void look_up_host(const char* how, const char* name, int number) {
+  static char buffer[4096];
+  struct hostent space, *host = NULL;
+  int error = 0;
+  const double began = now_ms();
+  if (strchr(how, 'r'))
+    gethostbyname2_r(name, atoi(how), &space, buffer, sizeof buffer, &host, &error);
+  else if (!(host = gethostbyname2(name, atoi(how))))
+    error = h_errno;
+  printf("ms_%d %.1f\ncode_%d %d\n", number, now_ms() - began, number, error);
+  if (!host) return;
+  char text[INET6_ADDRSTRLEN];
+  printf("addresses_%d %s\nname_%d %s\n", number,
+         inet_ntop(host->h_addrtype, host->h_addr_list[0], text, sizeof text), number,
+         host->h_name);
+}
 
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -16,6 +34,10 @@ int main(int argc, char** argv) {
     }
     if (*argv[i] == '!') {
       res_init();
+      continue;
+    }
+    if (strpbrk(argv[1], "hr")) {
+      look_up_host(argv[1], argv[i], i - 1);
       continue;
     }
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM,

@@ -98,9 +98,10 @@ static void print_host(const struct hostent* host) {
 }
 
 static void print_hostent(const struct hostent* host, int error) {
-  if (host)
+  if (host) {
     print_host(host);
-  else
+    printf(" h_errno %d errno %d", h_errno, error);
+  } else
     printf("none h_errno %d%s%s", h_errno, h_errno == NETDB_INTERNAL ? " " : "",
            h_errno == NETDB_INTERNAL ? strerrorname_np(error) : "");
 }
@@ -108,18 +109,21 @@ static void print_hostent(const struct hostent* host, int error) {
 static void print_reentrant(int code, const struct hostent* space, const struct hostent* answer,
                             int resolver_error, int error) {
   printf("%d ", code);
-  if (answer)
+  if (answer) {
     print_host(answer);
-  else
-    printf("none h_errno %d %s", resolver_error, code == ERANGE ? strerrorname_np(error) : "");
+    printf(" h_errno %d errno %d", resolver_error, error);
+  } else {
+    printf("none h_errno %d errno %d", resolver_error, error);
+  }
   if (answer && answer != space) printf(" elsewhere");
 }
 
 static void ask(char** words) {
   static char buffer[1 << 16];
   struct hostent space, *answer = &space;
-  int resolver_error = 0;
+  int resolver_error = 77;
   errno = 0;
+  h_errno = 78;
   if (!strcmp(words[0], "getaddrinfo")) {
     ask_getaddrinfo(words);
   } else if (!strcmp(words[0], "gethostbyname")) {
