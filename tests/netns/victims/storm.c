@@ -39,15 +39,20 @@ static atomic_long connects, connected, wrong_peer, wrong_token, no_token, taken
     disturbed, forked, child_failed, lookups_failed;
 static atomic_int clients_ended;
 
+// Whom the fd is connected to, after a comma.
+static void get_peer(int fd, char peer[NI_MAXHOST + 1]) {
+  struct sockaddr_storage address;
+  socklen_t length = sizeof address;
+  strcpy(peer, ",");
+  if (getpeername(fd, (struct sockaddr*)&address, &length)) return;
+  getnameinfo((struct sockaddr*)&address, length, peer + 1, NI_MAXHOST, NULL, 0, NI_NUMERICHOST);
+}
+
 // Whether the fd is connected to one of the addresses that stand behind the name, as NAME,ADDRESS,ADDRESS... (a late
 // answer may have joined the race, so getaddrinfo()'s list is not enough to tell).
 static int has_address(const char* name, int fd) {
-  char peer[NI_MAXHOST + 1] = ",";
-  struct sockaddr_storage address;
-  socklen_t length = sizeof address;
-  if (getpeername(fd, (struct sockaddr*)&address, &length)) return 0;
-  getnameinfo((struct sockaddr*)&address, length, peer + 1, sizeof peer - 1, NULL, 0,
-              NI_NUMERICHOST);
+  char peer[NI_MAXHOST + 1];
+  get_peer(fd, peer);
   const char* found = strstr(name, peer);
   return found && (found[strlen(peer)] == ',' || !found[strlen(peer)]);
 }
@@ -87,11 +92,20 @@ static int is_connected(int fd) {
          !getpeername(fd, (struct sockaddr*)&peer, &length);
 }
 
-static void exchange(int fd, const char* name, uint64_t* seed) {
+// To tell who has done it: libhappy puts other sockets behind the number, a stray connect() leaves the one that is there.
+static void tell_wrong_peer(int fd, const char* name, uint64_t cookie) {
+  char peer[NI_MAXHOST + 1];
+  get_peer(fd, peer);
+  printf("at_wrong_peer fd %d socket %s peer %s name %s\n", fd,
+         view(fd).cookie == cookie ? "kept" : "replaced", peer + 1, name);
+  wrong_peer++;
+}
+
+static void exchange(int fd, const char* name, uint64_t cookie, uint64_t* seed) {
   char sent[TOKEN], back[TOKEN];
   for (int i = 0; i < TOKEN; ++i) sent[i] = (char)random_after(seed);
   connected++;
-  if (name && !has_address(name, fd)) wrong_peer++;
+  if (name && !has_address(name, fd)) tell_wrong_peer(fd, name, cookie);
   struct timeval patience = {5, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   if (send(fd, sent, TOKEN, MSG_NOSIGNAL) != TOKEN || recv(fd, back, TOKEN, MSG_WAITALL) != TOKEN) {
@@ -125,6 +139,7 @@ static void connect_once(struct slot* slot, const struct addrinfo* to, const cha
   const int blocking = !mixed || random_below(seed, 2);
   int fd = limited_socket(to->ai_family, blocking ? 0 : SOCK_NONBLOCK);
   if (fd < 0) return;
+  const uint64_t cookie = view(fd).cookie;
   slot->over = -1;
   slot->fd = fd;
   slot->since_ms = now_ms();
@@ -136,7 +151,7 @@ static void connect_once(struct slot* slot, const struct addrinfo* to, const cha
   if (atomic_compare_exchange_strong(&slot->state, &expected, mine)) {
     if (begun) failed = !is_connected(fd);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-    if (!failed) exchange(fd, name, seed);
+    if (!failed) exchange(fd, name, cookie, seed);
     close(fd);
   } else {
     while (slot->state != done) sleep_ms(0.1);
