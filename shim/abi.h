@@ -236,6 +236,7 @@ struct happy_connect {
   socklen_t length;
   int single_threaded; /* no second thread exists in the process */
   int free_port;       /* if bound to a port, it was the kernel's choice */
+  uint64_t cookie;     /* SO_COOKIE when it was called, where other threads exist; 0: not known */
   uint64_t signals;    /* those that the caller's thread had blocked */
 
   /* for the step that the engine asked for */

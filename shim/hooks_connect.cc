@@ -45,8 +45,25 @@ happy_step begin(const happy_engine* engine, happy_connect& call) {
   return engine->connect_begin(&call);
 }
 
+std::uint64_t cookie_of(int fd) {
+  std::uint64_t cookie = 0;
+  socklen_t length = sizeof cookie;
+  const long said = raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE,
+                                reinterpret_cast<long>(&cookie), reinterpret_cast<long>(&length));
+  return said == 0 ? cookie : 0;
+}
+
+// The real connect(). To begin a race can take its time where many threads do: the socket may have been closed
+// by another thread meanwhile, and its number may show a stranger's.
+int connect_same_socket(const happy_connect& call) {
+  if (call.cookie == 0 || cookie_of(call.fd) == call.cookie)
+    return real->connect(call.fd, call.to, call.length);
+  errno = EBADF;
+  return -1;
+}
+
 happy_step connect_now(const happy_engine* engine, happy_connect& call) {
-  const int result = real->connect(call.fd, call.to, call.length);
+  const int result = connect_same_socket(call);
   const int error = errno;
   engine_visit visit;
   return engine->connect_returned(&call, result, error);
@@ -106,8 +123,9 @@ void run(const happy_engine* engine, happy_connect& call, happy_step step) {
 
 int race(const happy_engine* engine, happy_connect& call) {
   const int errno_before = errno;
+  if (call.single_threaded == 0) call.cookie = cookie_of(call.fd);
   const happy_step first = begin_and_connect_quietly(engine, call);
-  if (first == HAPPY_STEP_PASS) return real->connect(call.fd, call.to, call.length);
+  if (first == HAPPY_STEP_PASS) return connect_same_socket(call);
   run(engine, call, first);
   errno = call.result == 0 ? errno_before : call.error;
   return call.result;
