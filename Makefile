@@ -88,7 +88,7 @@ sim_objects    := $(call objects,$(sim_sources))
 victims        := $(victim_sources:tests/netns/victims/%.c=build/tests/victims/%)
 bench_tools    := $(patsubst tests/bench/%.c,build/tests/bench/%,$(filter-out %/empty.c,$(wildcard tests/bench/*.c))) \
                   build/tests/bench/empty.so
-lab            := $(patsubst tests/netns/%.cc,build/tests/%,$(wildcard tests/netns/tundelay.cc)) $(victims)
+lab            := $(patsubst tests/netns/%.cc,build/tests/%,$(wildcard tests/netns/tundelay.cc)) $(victims) build/tests/libnss_lab.so.2
 
 # ---- flags --------------------------------------------------------------------------------------
 
@@ -223,6 +223,11 @@ build/tests/victims/%: tests/netns/victims/%.c build/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(quiet)$(CC) -std=gnu11 -Wall $(if $(filter 1,$(WERROR)),-Werror) -O2 -g -MMD -MP -MF $@.d -o $@ $< -pthread
+
+build/tests/libnss_lab.so.2: tests/netns/nss_lab.c build/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(quiet)$(CC) -shared -fPIC -std=gnu11 -Wall $(if $(filter 1,$(WERROR)),-Werror) -O2 -g -o $@ $<
 
 build/tests/bench/empty.so: tests/bench/empty.c build/flags
 	$(call say,CC,$<)

@@ -118,13 +118,14 @@ def is_lost(name, record_type, lost):
     return _seen[name, record_type] <= lost
 
 
-def report_query(query, transport, server_address):
+def report_query(query, transport, server_address, source_port):
     """Tells that a query has come; whether it is one."""
     try:
         name, record_type, _ = parse_question(query)
     except (ValueError, IndexError, struct.error):
         return False
-    report("query", name=name, type=record_type, transport=transport, server=server_address)
+    report("query", name=name, type=record_type, transport=transport, server=server_address, source_port=source_port,
+           edns=query[10:12] != b"\0\0")
     return True
 
 
@@ -170,7 +171,7 @@ class UdpServer(socketserver.ThreadingUDPServer):
     """Reports queries before they get a thread each: in the order in which they came."""
 
     def verify_request(self, request, client_address):
-        return report_query(request[0], "udp", self.server_address[0])
+        return report_query(request[0], "udp", self.server_address[0], client_address[1])
 
 
 class UdpHandler(socketserver.BaseRequestHandler):
@@ -189,7 +190,8 @@ class TcpHandler(socketserver.StreamRequestHandler):
     def handle(self):
         while len(prefix := self.rfile.read(2)) == 2:
             query = self.rfile.read(struct.unpack("!H", prefix)[0])
-            reply = report_query(query, "tcp", self.server.server_address[0]) and reply_to(query, "tcp")
+            reported = report_query(query, "tcp", self.server.server_address[0], self.client_address[1])
+            reply = reported and reply_to(query, "tcp")
             if reply == b"":
                 return
             if reply:

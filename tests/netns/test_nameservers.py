@@ -1,5 +1,6 @@
 """Nameservers that are dead, many, or reached in a particular way."""
 
+import os
 import pathlib
 import time
 
@@ -154,6 +155,62 @@ def nameserver_edns_dropped(network):
     check_equal(seen["code_1"], 0, "code")
     check_between(seen["ms_1"], 290, 1200, "ms of the first lookup")
     check_between(seen["ms_2"], 0, 150, "ms of the next")
+
+
+@case()
+def nameserver_of_ipv6_dead(network):
+    """C22: the IPv6 one is silent, the IPv4 one is not, whichever is listed first."""
+    topology.call("ip", "netns", "exec", "r", "nft", "insert", "rule", "inet", "lab", "forward", "ip6", "daddr", LIVE6,
+                  "udp", "dport", "53", "drop")
+    for number, listed in enumerate(((LIVE6, LIVE), (LIVE, LIVE6))):
+        _write(listed)
+        names = [network.host(f"{label}{number}").name for label in ("one", "two")]
+        seen = _look_up(network, *names)
+        check_equal((seen["code_1"], seen["code_2"]), (0, 0), "codes")
+        check_between(seen["ms_1"], 290, 1200, "ms of the first lookup")
+        check_between(seen["ms_2"], 0, 150, "ms of the next")
+
+
+def _replace_etc():
+    """Makes /etc a folder in which a file can be renamed over resolv.conf, which the lab's mount there does not allow."""
+    old, new = pathlib.Path("/run/lab/old-etc"), pathlib.Path("/run/lab/new-etc")
+    old.mkdir()
+    new.mkdir()
+    topology.call("mount", "--rbind", "/etc", old)
+    for path in old.iterdir():
+        if path.name != "resolv.conf":
+            (new / path.name).symlink_to(path)
+    topology.call("mount", "--bind", new, "/etc")
+
+
+@case()
+def nameserver_file_replaced(network):
+    """C23: the new file takes the place of the old one by a rename, as resolvconf and NetworkManager do it."""
+    host = network.host("renamed")
+    _replace_etc()
+    _write([DEAD[0]], "options timeout:1 attempts:1\n")
+    for functions, family in (("getaddrinfo", INET), ("gethostbyname", "2h")):
+        running = network.start(victim("looks_up", family, host.name, "+1500", host.name), happy=True)
+        _wait_for_output(running, "code_1")
+        pathlib.Path("/etc/resolv.conf.new").write_text(f"nameserver {LIVE}\n", encoding="ascii")
+        os.rename("/etc/resolv.conf.new", "/etc/resolv.conf")
+        seen = report(running.wait(10))
+        check(seen["code_1"] != "0", f"{functions}: answered before the change")
+        check_equal((seen["code_3"], seen["addresses_3"]), ("0", host.ipv4[0]), functions)
+        check_between(float(seen["ms_3"]), 0, 400, "ms of the lookup after the change")
+        _write([DEAD[0]], "options timeout:1 attempts:1\n")
+
+
+@case(load=LIGHT)
+def queries_have_ports_of_their_own(network):
+    """Each query comes from another port, and none has an OPT record where resolv.conf wants none."""
+    name = network.host("ports").name
+    _look_up(network, name)
+    network.sync()
+    asked = network.find("query", name=name)
+    check_equal(sorted(query["type"] for query in asked), ["A", "AAAA"], "queries")
+    check_equal(len({query["source_port"] for query in asked}), 2, "source ports")
+    check(not any(query["edns"] for query in asked), "a query has an OPT record")
 
 
 @case()
