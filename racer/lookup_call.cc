@@ -90,7 +90,10 @@ happy_lookup_step turn(core& c, happy_lookup& call, name_resolution& work) {
   auto outcome = work.turn(now);
   if (!outcome) return wait(call, work.asked(), now);
   lookup_left(c, call);
-  if (std::holds_alternative<declined>(*outcome)) return HAPPY_LOOKUP_DECLINED;
+  if (const auto* unfinished = std::get_if<declined>(&*outcome)) {
+    call.code = unfinished->nameservers_silent ? EAI_AGAIN : 0;
+    return HAPPY_LOOKUP_DECLINED;
+  }
   return give(c, call, std::move(std::get<resolved>(*outcome)));
 }
 

@@ -28,12 +28,15 @@ bool is_local(std::string_view name, std::string_view host_name) {
          equal_ignoring_case(name, without_dot(host_name));
 }
 
+bool goes_on(const name_service& s, lookup_status after) {
+  return s.on(after) == lookup_action::go_on;
+}
+
 // How a module ends that has nothing to say about the name: nss-mdns says UNAVAIL and so does one
 // that is not installed, the others may say NOTFOUND.
 bool goes_on_without_answer(const name_service& s, bool may_say_not_found) {
-  const bool not_found =
-      !may_say_not_found || s.on(lookup_status::not_found) == lookup_action::go_on;
-  return not_found && s.on(lookup_status::unavailable) == lookup_action::go_on;
+  const bool not_found = !may_say_not_found || goes_on(s, lookup_status::not_found);
+  return not_found && goes_on(s, lookup_status::unavailable);
 }
 
 // nss-mdns without "_minimal" can be told in mdns.allow to handle any name.
@@ -61,12 +64,12 @@ bool has_odd_action(const name_service& s) {
          std::find(s.actions.begin(), s.actions.end(), lookup_action::merge) != s.actions.end();
 }
 
-// Walks to dns; tells whether it is the last one.
-std::variant<bool, decline_reason> judge_services(const std::vector<name_service>& services,
-                                                  std::string_view name) {
+// Walks to dns; tells which one it is.
+std::variant<std::size_t, decline_reason> judge_services(const std::vector<name_service>& services,
+                                                         std::string_view name) {
   for (std::size_t i = 0; i < services.size(); ++i) {
     if (has_odd_action(services[i])) return decline_reason::nsswitch_odd;
-    if (services[i].module == "dns") return i + 1 == services.size();
+    if (services[i].module == "dns") return i;
     if (const auto reason = judge_before_dns(services[i], name)) return *reason;
   }
   return decline_reason::nsswitch_module;
@@ -129,8 +132,9 @@ std::variant<name_plan, decline_reason> plan_name(std::string_view node,
   if (const auto reason = problem_with(files.services)) return *reason;
   if (const auto reason = problem_with(files.resolver)) return *reason;
 
-  const auto last = judge_services(*std::get_if<0>(&files.services), name);
-  if (const auto reason = problem_with(last)) return *reason;
+  const std::vector<name_service>& services = *std::get_if<0>(&files.services);
+  const auto place = judge_services(services, name);
+  if (const auto reason = problem_with(place)) return *reason;
 
   const auto& config = *std::get_if<0>(&files.resolver);
   const bool absolute = name.size() != node.size();
@@ -139,7 +143,10 @@ std::variant<name_plan, decline_reason> plan_name(std::string_view node,
   plan.steps = search_steps(name, absolute, *config);
   if (const auto reason = judge_search(plan, absolute, files)) return *reason;
   plan.name = plan.steps.front().name;
-  plan.nothing_after_dns = *std::get_if<bool>(&last);
+  const std::size_t dns = *std::get_if<std::size_t>(&place);
+  plan.nothing_after_dns = dns + 1 == services.size();
+  plan.goes_past_silence = goes_on(services[dns], lookup_status::unavailable) &&
+                           goes_on(services[dns], lookup_status::try_again);
   plan.config = config;
   return plan;
 }

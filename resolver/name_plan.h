@@ -34,6 +34,8 @@ struct name_plan {
   std::string name;                // the first one to be asked, without the trailing dot
   std::vector<search_step> steps;  // all of them, never empty
   bool nothing_after_dns = false;  // dns is the last module: our own failure is glibc's
+  bool goes_past_silence =
+      false;  // the modules after it are asked although no nameserver has answered
   std::shared_ptr<const resolver_config> config;
 };
 

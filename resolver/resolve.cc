@@ -186,7 +186,12 @@ bool name_resolution::asks_by_old_function(const resolution& state) const {
 std::variant<declined, resolved> name_resolution::failure() const {
   const resolution& state = lookup_->state();
   if (options_.bridge) return decline(id_, node_.c_str(), "nothing to bridge to");
-  if (!plan_.nothing_after_dns) return decline(id_, node_.c_str(), "negative answer not final");
+  if (!plan_.nothing_after_dns) {
+    declined unfinished = decline(id_, node_.c_str(), "negative answer not final");
+    unfinished.nameservers_silent =
+        plan_.goes_past_silence && error_code(search_.result()) == EAI_AGAIN;
+    return unfinished;
+  }
   if (wish_.mapping() != v4_mapping::none) {
     const std::optional<int> code = mapped_error_code(state, search_);
     if (!code) return decline(id_, node_.c_str(), glibc_goes_on);

@@ -42,7 +42,10 @@ struct resolve_options {
 };
 
 // Only glibc itself knows what it would answer.
-struct declined {};
+struct declined {
+  // The nameservers have had all the time that they get: it is to ask the modules behind dns alone.
+  bool nameservers_silent = false;
+};
 
 // What getaddrinfo() returns, or gethostbyname_r().
 struct resolved {

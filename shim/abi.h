@@ -190,7 +190,7 @@ struct happy_host_space {
 
 /* What the caller's thread of getaddrinfo() has to do next. As with connect(), only the shim blocks. */
 enum happy_lookup_step {
-  HAPPY_LOOKUP_DECLINED, /* the engine cannot answer as libc would: call the real getaddrinfo() */
+  HAPPY_LOOKUP_DECLINED, /* call the real getaddrinfo(); with `code` EAI_AGAIN without nameservers */
   HAPPY_LOOKUP_POLL, /* poll(fds, fd_count, timeout_ms), then lookup_continue(), whatever it said */
   HAPPY_LOOKUP_DONE /* return `code`, an EAI_* code; `list` is the answer if that is 0. With a `host`: return
                       * `code`, an errno, and what is there */

@@ -15,6 +15,7 @@
 #include "shim/loader.h"
 #include "shim/policy.h"
 #include "shim/process.h"
+#include "shim/silent_nameservers.h"
 
 namespace happy {
 namespace {
@@ -100,6 +101,7 @@ hostent* bridged(const char* name) {
 // The engine's answer; false: libc is to be asked.
 bool answered_by_engine(const char* name, int af, happy_host_space& space, int& code) {
   if (!hooks_live() || (af != AF_INET && af != AF_INET6)) return false;
+  silent_nameservers::give_back();
   if (judge_lookup(name, nullptr) != pass_reason::none) return false;
   const happy_engine* engine = foreign_process() ? nullptr : load_engine();
   if (engine == nullptr) return false;
@@ -154,9 +156,11 @@ hostent* look_up(const char* name, int af, answer_place& place, const Libc& real
     const bool is_found = space.resolver_error == 0;
     *libc.h_errno_location() = is_found ? space.left_error : space.resolver_error;
     if (is_found) return place.keep(found, buffer);
-  } else if ((answer = real_function()) != nullptr) {
-    remember(name, answer);
+  } else {
+    const silent_nameservers passed_over(code == EAI_AGAIN);
+    answer = real_function();
   }
+  remember(name, answer);
   return answer != nullptr || af != AF_INET ? answer : bridged(name);
 }
 
@@ -190,6 +194,7 @@ int look_up_r(const char* name, int af, happy_host_space space, hostent** answer
   if (answered_by_engine(name, af, space, code)) {
     *answer = space.resolver_error == 0 ? space.host : nullptr;
   } else {
+    const silent_nameservers passed_over(code == EAI_AGAIN);
     code = real_function();
     space.resolver_error = *resolver_error;
     if (code == 0 && *answer != nullptr) remember(name, *answer);

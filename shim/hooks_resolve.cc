@@ -14,6 +14,7 @@
 #include "shim/policy.h"
 #include "shim/process.h"
 #include "shim/serving.h"
+#include "shim/silent_nameservers.h"
 #include "shim/trace.h"
 
 namespace happy {
@@ -61,21 +62,22 @@ void describe(happy_lookup& call, const happy_question& question) {
   call.question = question;
   call.bridge = 0;
   call.host = nullptr;
+  call.code = 0;
   call.single_threaded = single_threaded() ? 1 : 0;
   call.complete = wants_complete_results() ? 1 : 0;
 }
 
-// Answers from the engine where it can; false: it cannot.
+// Answers from the engine where it can; false: it cannot, and `code` is EAI_AGAIN if the nameservers are silent.
 bool answer(const happy_engine* engine, const happy_question& question, int& code,
             addrinfo** result, int bridge = 0) {
   errno_saver keep;
   happy_lookup call;
   describe(call, question);
   call.bridge = bridge;
-  if (ask(engine, call) == HAPPY_LOOKUP_DECLINED) return false;
+  const bool answered = ask(engine, call) != HAPPY_LOOKUP_DECLINED;
   code = call.code;
-  if (code == 0) *result = call.list;
-  return true;
+  if (answered && code == 0) *result = call.list;
+  return answered;
 }
 
 // A name that has only IPv6, for a program that wants only IPv4.
@@ -98,7 +100,10 @@ int bridge_or(int code, const happy_engine* engine, const happy_question& questi
 int resolve(const happy_engine* engine, const happy_question& question, addrinfo** result) {
   int code = 0;
   if (answer(engine, question, code, result)) return bridge_or(code, engine, question, result);
-  code = real_getaddrinfo.get()(question.node, question.service, question.hints, result);
+  {
+    const silent_nameservers passed_over(code == EAI_AGAIN);
+    code = real_getaddrinfo.get()(question.node, question.service, question.hints, result);
+  }
   if (code == 0) {
     errno_saver keep;
     engine_visit visit;
@@ -152,6 +157,7 @@ int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hint
                      addrinfo** result) {
   if (current_phase.load(std::memory_order_acquire) == phase::early) initialise_early();
   if (!hooks_live()) return real_getaddrinfo.get()(node, service, hints, result);
+  silent_nameservers::give_back();
 
   const pass_reason reason = judge_lookup(node, hints);
   if (reason != pass_reason::none) {
@@ -177,9 +183,9 @@ bool look_up_host(const happy_engine* engine, const char* name, int af, happy_ho
   happy_lookup call;
   describe(call, {name, nullptr, &hints});
   call.host = &space;
-  if (ask(engine, call) == HAPPY_LOOKUP_DECLINED) return false;
+  const bool answered = ask(engine, call) != HAPPY_LOOKUP_DECLINED;
   code = call.code;
-  return true;
+  return answered;
 }
 
 bool bridge_host(const happy_engine* engine, const char* name, in_addr& found) {

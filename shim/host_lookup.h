@@ -12,7 +12,7 @@ namespace happy {
 inline bool may_bridge() { return process_environment().settings.bridge != 2; }
 
 // What gethostbyname_r() returns, as far as the engine can tell; false: libc is to be asked, and `space` is as it
-// was. Waits for DNS.
+// was (with `code` EAI_AGAIN: see silent_nameservers.h). Waits for DNS.
 bool look_up_host(const happy_engine* engine, const char* name, int af, happy_host_space& space,
                   int& code);
 

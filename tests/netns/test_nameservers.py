@@ -270,3 +270,24 @@ def passive_with_a_name(network):
     network.set_record(own.name, "AAAA", records=own.ipv6, delay_ms=400)
     seen = _look_up(network, own.name, family="0p")
     check_equal(seen["addresses_1"], ",".join(own.ipv6 + own.ipv4), "addresses of this host")
+
+
+@case(seconds=60)
+def nameservers_dead_before_a_module(network):
+    """The modules behind dns are asked when the nameservers have had their time, which is not given to them twice."""
+    host = network.host("revived")
+    library = {"LD_LIBRARY_PATH": str(lab.ROOT / "build/tests")}
+    pathlib.Path("/etc/nsswitch.conf").write_text("hosts: files dns lab\n", encoding="ascii")
+    for family in (UNSPEC, "2h"):
+        _write(DEAD[:1], "options timeout:1 attempts:1\n")
+        names = ("quick.local", "absent.local", "+1500", host.name, host.name)
+        running = [network.start(victim("looks_up", family, *names), happy=happy, environment=library) for happy in (False, True)]
+        for program in running:
+            _wait_for_output(program, "code_2")
+        _write([LIVE])
+        bare, seen = (report(program.wait(20)) for program in running)
+        for number in (1, 2, 4, 5):
+            check_equal(*((said[f"code_{number}"], said.get(f"addresses_{number}", "")) for said in (seen, bare)), f"answer {number}")
+        check_equal((seen["addresses_1"], seen["code_5"]), ("198.51.100.77", "0"), "the module's name, the DNS afterwards")
+        for number in (1, 2):
+            check_between(float(seen[f"ms_{number}"]), 900, float(bare[f"ms_{number}"]) + 400, f"ms of lookup {number}")

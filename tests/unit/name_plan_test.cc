@@ -48,6 +48,16 @@ TEST_CASE("name_plan: a plain system asks the DNS and believes it", "[name_plan]
   CHECK(judged("example", files) == "ask example");
 }
 
+TEST_CASE("name_plan: what silent nameservers mean to the modules behind dns", "[name_plan]") {
+  const auto goes_on = [](const char* line) {
+    return std::get<name_plan>(plan_name("www.example.com", files_with(line))).goes_past_silence;
+  };
+  CHECK(goes_on("files dns other"));
+  CHECK(goes_on("files dns [NOTFOUND=return] other"));
+  CHECK(!goes_on("files dns [TRYAGAIN=return] other"));
+  CHECK(!goes_on("files dns [!SUCCESS=return] other"));
+}
+
 TEST_CASE("name_plan: modules that have nothing to say are passed over", "[name_plan]") {
   for (const char* line :
        {"dns", "files dns", "files mdns4_minimal [NOTFOUND=return] dns",
