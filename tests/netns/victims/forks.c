@@ -1,6 +1,6 @@
 // fork() and exec in the middle of a race.
 //
-//   forks WHAT NAME PORT
+//   forks WHAT NAME PORT [COUNT]
 //
 // WHAT: other     a thread connects, the main thread forks at five moments; each child looks up and connects by itself
 //       same      the connecting thread forks, in a signal handler; child and parent both come back from connect()
@@ -9,6 +9,7 @@
 //       exec-child    as other, but the child becomes that program
 //       vfork     a thread connects; vfork children connect and close, as a shell's do, and _exit
 //       spawn     a thread connects; posix_spawn of that program
+//       reexec    looks up, connects, closes, and becomes itself again, COUNT times; then tells fds and threads
 //       daemon    looks up, daemon(), connects; the result goes into /run/lab/daemon-PORT-NAME
 
 #include "hardening.h"
@@ -155,6 +156,15 @@ static int become_daemon(void) {
   return 0;
 }
 
+static int become_itself(int count) {
+  char next[16];
+  snprintf(next, sizeof next, "%d", count - 1);
+  if (walk_and_echo()) return 1;
+  if (count) return execl(self, self, what, name, port, next, NULL);
+  printf("fds %s threads %d\n", fd_numbers(), threads());
+  return 0;
+}
+
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
   what = argv[1], name = argv[2], port = argv[3], self = argv[0];
@@ -164,6 +174,7 @@ int main(int argc, char** argv) {
   }
   struct footprint before = footprint();
   list = look_up(name, port);
+  if (is("reexec")) return become_itself(argc == 5 ? atoi(argv[4]) : 0);
   if (is("daemon")) return become_daemon();
   if (is("same") || is("same-restart")) return fork_from_same();
   pthread_t thread;
