@@ -112,6 +112,7 @@ void fork_parent() {
 void fork_child() {
   core& c = the_core();
   c.hidden_worker.forget();
+  c.has_rehearsed = false;
   c.races.for_each_used([&](pending_race& r) { c.races.release(r); });
   count_pending(c);
   // A fork in a signal handler may have interrupted malloc(), and a lookup of another thread may have been

@@ -58,8 +58,9 @@ struct core {
   std::vector<std::unique_ptr<lookup>> open_lookups;
   race_pool races;
   worker hidden_worker;
-  std::uint64_t last_id = 0;  // of lookups and races
-  endpoint_list sorted;       // for refresh_plan(): stacks are small where handlers run
+  bool has_rehearsed = false;  // a hand-over, in this process
+  std::uint64_t last_id = 0;   // of lookups and races
+  endpoint_list sorted;        // for refresh_plan(): stacks are small where handlers run
   bounded_vector<history_note, max_history_notes> notes;
   std::atomic<bool> has_notes{false};
   sigset_t mask_before_fork{};

@@ -85,10 +85,16 @@ class standstill {
   bool holds_;
 };
 
+// A socket of ours that no epoll set has ever had. Only before there are any is it a number of ours for the program's.
+int outsider(const pending_race& r) {
+  if (r.winner_socket.valid()) return r.winner_socket.get();
+  return r.attempts.empty() ? r.original_dup.get() : r.attempts[0].socket.get();
+}
+
 bool find_everyone(const pending_race& r, fd_list& aliases, epoll_entry_list& entries) {
   return !is_shared_with_relatives(r.fd, r.thread) &&
          find_aliases(r.fd, r.original_dup.get(), aliases) &&
-         find_epoll_entries(aliases, r.winner_socket.get(), entries);
+         find_epoll_entries(aliases, outsider(r), entries);
 }
 
 }  // namespace

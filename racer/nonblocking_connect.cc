@@ -167,6 +167,14 @@ bool welcome(core& c, pending_race& r, const program_socket& s) {
   return false;
 }
 
+// What a hand-over asks of /proc the kernel prepares when it is first asked for, which takes longer than all the rest
+// (100 of 220 us, measured). Here nobody waits for it.
+void rehearse(core& c, const pending_race& r) {
+  if (c.has_rehearsed || r.driven) return;
+  c.has_rehearsed = true;
+  can_hand_over(r);
+}
+
 template <typename Function>
 pending_race* find_non_blocking(core& c, Function&& matches) {
   pending_race* found = nullptr;
@@ -325,6 +333,7 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
     abandon(c, r, "every endpoint has failed");
     return never;
   }
+  rehearse(c, r);
   return std::min(next, now + look_again);
 }
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "resolver/clock.h"
+#include "resolver/guarded_socket.h"
 #include "resolver/hidden_fd.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
@@ -100,10 +100,11 @@ bool for_each_line(const char* path, Function&& visit) {
   }
 }
 
-// As an epoll set is: a file of no type.
-bool is_anonymous(const struct stat& file) { return (file.st_mode & S_IFMT) == 0; }
+// Whether the descriptor is no socket. It is the sockets' own layer that answers, never a file system, which may be
+// that of a server that is gone.
+bool is_no_socket(std::uint64_t cookie) { return cookie == 0 && errno == ENOTSOCK; }
 
-// Other anonymous files (an eventfd, an io_uring) answer EINVAL. They are not read: it would cost more.
+// Files that are none answer EINVAL. They are not read: it would cost more.
 bool is_epoll_set(int fd, int outside) {
   return real->epoll_ctl(fd, EPOLL_CTL_DEL, outside, nullptr) == 0 || errno != EINVAL;
 }
@@ -126,12 +127,14 @@ void for_each_entry(int set, Function&& visit) {
 class open_files {
  public:
   // False: /proc cannot be read.
-  bool find_aliases(const struct stat& wanted, int hidden, fd_list& out, bool& room) {
+  bool find_aliases(std::uint64_t wanted, int hidden, fd_list& out, bool& room) {
     refresh();
-    const socket like{wanted.st_ino, -1};
-    const auto [first, last] = std::equal_range(sockets_.begin(), sockets_.end(), like, by_inode);
+    const socket like{wanted, -1};
+    const auto [first, last] = std::equal_range(sockets_.begin(), sockets_.end(), like, by_cookie);
     for (auto s = first; s != last; ++s) {
-      if (s->number != hidden && is_still(*s)) room = out.push_back(s->number) && room;
+      // The program may have closed it meanwhile, and opened something else.
+      if (s->number != hidden && socket_cookie(s->number) == wanted)
+        room = out.push_back(s->number) && room;
     }
     return readable_;
   }
@@ -150,46 +153,41 @@ class open_files {
 
  private:
   struct socket {
-    ino_t inode;
+    std::uint64_t cookie;
     int number;
   };
-  static bool by_inode(const socket& a, const socket& b) { return a.inode < b.inode; }
+  static bool by_cookie(const socket& a, const socket& b) { return a.cookie < b.cookie; }
   static bool by_fd(const epoll_entry& a, const epoll_entry& b) { return a.fd < b.fd; }
-
-  // The program may have closed it meanwhile, and opened something else.
-  static bool is_still(const socket& s) {
-    struct stat now;
-    return real->fstat(s.number, &now) == 0 && S_ISSOCK(now.st_mode) && now.st_ino == s.inode;
-  }
 
   void refresh() {
     constexpr duration lifetime = milliseconds(20);
     if (clock_now() < valid_until_) return;
     sockets_.clear();
-    anonymous_.clear();
+    others_.clear();
     entries_.clear();
     readable_ = for_each_fd([&](int number) {
-      struct stat file;
-      if (real->fstat(number, &file) != 0) return;
-      if (S_ISSOCK(file.st_mode)) sockets_.push_back({file.st_ino, number});
-      if (is_anonymous(file)) anonymous_.push_back(number);
+      const std::uint64_t cookie = socket_cookie(number);
+      if (cookie != 0)
+        sockets_.push_back({cookie, number});
+      else if (is_no_socket(cookie))
+        others_.push_back(number);
     });
-    std::sort(sockets_.begin(), sockets_.end(), by_inode);
+    std::sort(sockets_.begin(), sockets_.end(), by_cookie);
     valid_until_ = clock_now() + lifetime;
   }
 
   // Once after each refresh().
   void read_entries(int outside) {
-    for (const int number : anonymous_) {
+    for (const int number : others_) {
       if (!is_epoll_set(number, outside)) continue;
       for_each_entry(number, [&](const epoll_entry& e) { entries_.push_back(e); });
     }
-    if (!anonymous_.empty()) std::stable_sort(entries_.begin(), entries_.end(), by_fd);
-    anonymous_.clear();
+    if (!others_.empty()) std::stable_sort(entries_.begin(), entries_.end(), by_fd);
+    others_.clear();
   }
 
   std::vector<socket> sockets_;
-  std::vector<int> anonymous_;  // not yet read
+  std::vector<int> others_;  // not yet asked whether they are epoll sets
   std::vector<epoll_entry> entries_;
   bool readable_ = false;
   time_point valid_until_ = time_point::min();
@@ -221,18 +219,15 @@ open_files& open_files_batch::files() {
 
 bool find_aliases(int fd, int hidden, fd_list& out) {
   out.clear();
-  struct stat wanted;
-  if (real->fstat(fd, &wanted) != 0) return false;
+  const std::uint64_t wanted = socket_cookie(fd);
+  if (wanted == 0) return false;
   bool room = true;
   bool readable = true;
   if (batch != nullptr) {
     readable = batch->files().find_aliases(wanted, hidden, out, room);
   } else {
     readable = for_each_fd([&](int number) {
-      struct stat other;
-      if (number == hidden || real->fstat(number, &other) != 0) return;
-      if (other.st_ino != wanted.st_ino || other.st_dev != wanted.st_dev) return;
-      room = out.push_back(number) && room;
+      if (number != hidden && socket_cookie(number) == wanted) room = out.push_back(number) && room;
     });
   }
   // Without /proc the program's own number is all that is known.
@@ -267,9 +262,7 @@ bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out) 
   if (batch != nullptr) return batch->files().find_entries(fds, outside, out);
   bool room = true;
   for_each_fd([&](int number) {
-    struct stat file;
-    if (real->fstat(number, &file) != 0 || !is_anonymous(file)) return;
-    if (!is_epoll_set(number, outside)) return;
+    if (!is_no_socket(socket_cookie(number)) || !is_epoll_set(number, outside)) return;
     for_each_entry(number, [&](const epoll_entry& entry) {
       if (std::find(fds.begin(), fds.end(), entry.fd) == fds.end()) return;
       room = out.push_back(entry) && room;

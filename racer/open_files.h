@@ -38,7 +38,7 @@ class open_files_batch {
 // The numbers under which the file behind `fd` is open, `fd` among them, `hidden` (ours) left out.
 // False: there are too many, or /proc cannot be read although there is one.
 //
-// Context:  reads /proc/self/fd, one fstat() per open file; does not block.
+// Context:  reads /proc/self/fd, one getsockopt() per open file; does not block.
 bool find_aliases(int fd, int hidden, fd_list& out);
 
 // True if the parent, or a child that `thread` has made, has the same file behind the same number: a socket
@@ -58,7 +58,7 @@ inline constexpr std::size_t max_epoll_entries = 32;
 using epoll_entry_list = bounded_vector<epoll_entry, max_epoll_entries>;
 
 // Every entry for one of `fds` in any epoll set of this process, as the kernel has it. `outside`: a socket
-// that no set has ever had.
+// under a number under which no set has it.
 //
 // Context:  reads /proc/self/fdinfo of each epoll set, which costs as much as the set is long.
 bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out);

@@ -165,14 +165,18 @@ void refresh_plan(core& c, pending_race& r, time_point now) {
 }
 
 bool adopt_original(pending_race& r) {
-  result<guarded_socket> held =
-      guarded_socket::adopt(real->fcntl(r.fd, F_DUPFD_CLOEXEC, first_hidden_fd));
-  if (!held.ok() || held.value().cookie() != r.cookie) return false;
+  const guarded_socket& dup = r.original_dup;
+  const bool held = dup.valid() && dup.cookie() == r.cookie && dup.is_ours();
+  if (held && socket_cookie(r.fd) != r.cookie) return false;
+  if (!held) {
+    result<guarded_socket> made =
+        guarded_socket::adopt(real->fcntl(r.fd, F_DUPFD_CLOEXEC, first_hidden_fd));
+    if (!made.ok() || made.value().cookie() != r.cookie) return false;
+    r.original_dup = std::move(made.value());
+  }
+  r.original.fd = dup.get();
   const bool judged = r.cookie == r.veiled;  // the filter is ours
-  if (!judged && has_uncopyable_options(held.value().get(), r.original.socket_family)) return false;
-  r.original.fd = held.value().get();
-  r.original_dup = std::move(held.value());
-  return true;
+  return judged || !has_uncopyable_options(dup.get(), r.original.socket_family);
 }
 
 void advance_to_named(core& c, pending_race& r, time_point now) {

@@ -82,7 +82,7 @@ class unnoticed {
   unnoticed(core& c, const pending_race& r, int fd) : fd_(fd), flags_(real->fcntl(fd, F_GETFL)) {
     fd_list numbers;
     find_aliases(fd, r.original_dup.get(), numbers);
-    find_epoll_entries(numbers, -1, entries_);
+    find_epoll_entries(numbers, r.original_dup.get(), entries_);
     __atomic_fetch_add(&c.host.pending->restarts, 1, __ATOMIC_SEQ_CST);
     if (!unregister(entries_)) entries_.clear();
     if (signals()) real->fcntl(fd_, F_SETFL, flags_ & ~O_ASYNC);

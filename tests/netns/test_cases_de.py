@@ -1,5 +1,9 @@
 """Faults that people reported, each as a test: kinds D (Happy Eyeballs gone wrong) and E (interposers and dup2), as far as
-they are not in test_cases.py. Case 68 is in test_pending.py, case 60 in test_srv.py."""
+they are not in test_cases.py. Case 68 is in test_pending.py, case 60 (SRV) in test_srv.py."""
+
+import pathlib
+import subprocess
+import time
 
 import hardening
 import lab
@@ -20,6 +24,14 @@ def python(script, *arguments):
 def aria2c(host, file):
     """With the system's resolver: its own one is none of our business."""
     return ["aria2c", "-q", "--async-dns=false", "--allow-overwrite", "-d", "/run/lab", "-o", file, f"http://{host.name}/"]
+
+
+def wait_until(condition, what, seconds=10):
+    """Looks again and again."""
+    end = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < end, f"{what} did not come in {seconds} s")
+        time.sleep(0.01)
 
 
 def router_rules(rules):
@@ -205,6 +217,49 @@ def case_58_losers_are_closed(network):
     check_equal(left, "", "sockets left")
 
 
+FEW_NUMBERS = """
+import errno, os, resource, select, socket, sys, time
+def fds(): return len(os.listdir('/proc/self/fd'))
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+begin, count, good, short = fds(), 0, 0, 0
+while count < 500:
+    sockets = []
+    for _ in range(25):
+        family, kind, proto, _, where = socket.getaddrinfo(sys.argv[1], 7, type=socket.SOCK_STREAM)[0]
+        try:
+            s = socket.socket(family, kind | socket.SOCK_NONBLOCK, proto)
+        except OSError as error:
+            short += error.errno == errno.EMFILE
+            continue
+        s.connect_ex(where)
+        sockets.append(s)
+    count += 25
+    if sys.argv[2] == 'drop':
+        select.select([], sockets, [], 0.1)
+    for n, s in enumerate(sockets):
+        if sys.argv[2] != 'drop' and n % 2:
+            select.select([], [s], [], 5)
+            good += s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0 and bool(s.getpeername())
+        s.close()
+for _ in range(400):
+    if fds() == begin: break
+    time.sleep(0.02)
+print(good, short, fds() - begin)
+"""
+
+
+def few_numbers(network, way, wanted):
+    """RLIMIT_NOFILE 64 leaves no number for a hidden socket: five hundred connects, half of them or all closed while
+    they are pending, and the program never lacks a number of its own, nor is one left."""
+    host = network.host("case")
+    run = network.run(python(FEW_NUMBERS, host.name, way), happy=True, seconds=50, trace=False)
+    check_equal(run.output, f"{wanted} 0 0\n", "successes, sockets that could not be had, and fds left")
+    check_equal(network.run(["ss", "-tnH", "state", "syn-sent"]).output, "", "sockets left")
+
+
+for label, faults_of_case, way, wanted in (("healthy", (), "connect", 240), ("v6_drop", ("v6-drop",), "drop", 0)):
+    REGISTRY[f"case_58_few_numbers.{label}"] = Case(few_numbers, faults_of_case, (way, wanted), seconds=60)
+
 BIG_PACKETS_VANISH = """
 table inet mtu {
     chain forward {
@@ -352,3 +407,61 @@ def case_72_child_in_mid_race(network):
     hosts, _, _ = hardening.compare(network, "case 72: child in mid-race", lambda host: python(CHILD, host.name), sooner=True,
                                     slack_s=1)
     check_equal(families(network.accepts(hosts[1])), "4", "connections")
+
+
+PHP_CURL = "$c = curl_init('http://NAME/'); curl_setopt($c, CURLOPT_RETURNTRANSFER, 1);" \
+           "exit(curl_exec($c) === false ? curl_errno($c) : 0);"
+
+
+@case("v6-drop")
+def case_81_php_curl(network):
+    """libcurl as a module that PHP loads by dlopen() is raced, or races by itself."""
+    _, run = connects(network, lambda host: ["php", "-r", PHP_CURL.replace("NAME", host.name)], "4", 0.1, 0.8)
+    check_equal(run.status, 0, "exit status")
+
+
+PROXY = """
+import socket
+listener = socket.create_server(('127.0.0.1', 1080))
+print('ready', flush=True)
+s, _ = listener.accept()
+s.recv(3), s.sendall(bytes([5, 0]))
+head = s.recv(5)
+name = s.recv(head[4]).decode()
+s.recv(2), s.sendall(bytes([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
+s.recv(4096)
+s.sendall(('HTTP/1.0 200 OK\\r\\n\\r\\nproxied ' + name + '\\n').encode())
+s.close()
+"""
+PROXYCHAINS = "strict_chain\nproxy_dns\n[ProxyList]\nsocks5 127.0.0.1 1080\n"
+
+
+@case("v6-drop")
+def case_81_second_preload(network):
+    """proxychains4 preloads a library of its own: everything goes to its proxy, which is not raced, and nothing else."""
+    settings = pathlib.Path("/run/lab/proxychains.conf")
+    settings.write_text(PROXYCHAINS, encoding="ascii")
+    for happy in (False, True):
+        host = network.host(f"case{happy:d}")
+        proxy = network.start(python(PROXY))
+        wait_until(lambda started=proxy: "ready" in started.output_path.read_text(encoding="ascii"), "the proxy")
+        run = network.run(["proxychains4", "-q", "-f", settings, "curl", "-s", f"http://{host.name}/"], happy=happy,
+                          by_happy_run=happy)
+        proxy.wait(5)
+        check_equal((run.status, run.output), (0, f"proxied {host.name}\n"), f"status and output, libhappy: {happy}")
+        check_equal(network.syns(host), [], f"SYNs to the name's own addresses, libhappy: {happy}")
+
+
+@case()
+def case_81_static_program(network):
+    """Nothing can be preloaded into a static program: it runs as it does bare, and keeps its status."""
+    program = "/run/lab/static"
+    subprocess.run(["cc", "-static", "-w", "-o", program, lab.HERE / "victims/walk.c"], check=True, capture_output=True)
+    for words, status in (([], 0), (["-o", "192.0.2.77"], 1)):  # none of the name's addresses
+        hosts = [network.host(label) for label in ("bare", "happy")]
+        bare, happy = (network.run([program, *words, host.name, "7"], happy=host is hosts[1], by_happy_run=host is hosts[1],
+                                   trace=False) for host in hosts)
+        check_equal(bare.status, status, f"bare's exit status ({bare.output!r})")
+        said = happy.output.replace(f"happy-run: '{program}' is statically linked: nothing can be preloaded into it\n", "")
+        check_equal((happy.status, hardening.masked(said, hosts[1])), (bare.status, hardening.masked(bare.output, hosts[0])),
+                    f"status {status}")

@@ -39,13 +39,21 @@ def connect_again_tells_of_failure(network):
                       slack_s=0.5)
 
 
+def error_is_told_once(network):
+    """Case 68: SO_ERROR is the kernel's, and 0 when read again; a race has read nothing of it away."""
+    hardening.compare(network, "SO_ERROR, read thrice", lambda host: victim("asks", "error", host.name, 25), sooner=True,
+                      slack_s=0.5)
+
+
 # A late A answer: the program is handed IPv6 alone, and its socket is veiled.
 for name, function, faults in (
         ("pending_socket_answers_as_the_kernel", pending_socket_answers_as_the_kernel, ("first-address-dead",)),
         ("connect_again_tells_of_success", connect_again_tells_of_success, ("v6-drop",)),
-        ("connect_again_tells_of_failure", connect_again_tells_of_failure, ("all-reset",))):
+        ("connect_again_tells_of_failure", connect_again_tells_of_failure, ("all-reset",)),
+        ("error_is_told_once", error_is_told_once, ("all-reset",))):
     REGISTRY[name] = Case(function, faults, lab_options=ONE_RETRY)
     REGISTRY[f"{name}.veiled"] = Case(function, (*faults, "a-late=150"), lab_options=ONE_RETRY)
+REGISTRY["error_is_told_once.timeout"] = Case(error_is_told_once, ("all-dead",), lab_options=ONE_RETRY)
 REGISTRY["connect_again_tells_of_success.veiled_refusal"] = Case(connect_again_tells_of_success, ("v6-reset", "a-late=150"))
 
 

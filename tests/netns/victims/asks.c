@@ -4,6 +4,7 @@
 //
 // HOW: all       at 100 ms, at 400 ms (by then others are being tried), then once it is settled
 //      repeated  only connect(), again and again, as some programs learn the outcome
+//      error     waits, then reads SO_ERROR three times, and connects again
 //      healthy   connects, then says how many threads there are
 
 #include "hardening.h"
@@ -84,7 +85,14 @@ int main(int argc, char** argv) {
   if (!strcmp(argv[1], "all")) ask_all();
   if (!strcmp(argv[1], "repeated")) ask_repeatedly();
   struct pollfd p = {fd, POLLOUT, 0};
-  if (strcmp(argv[1], "repeated")) {
+  if (!strcmp(argv[1], "error")) {
+    poll(&p, 1, 6000);
+    for (int i = 0; i < 3; ++i) {
+      int error = option(fd, SOL_SOCKET, SO_ERROR);
+      printf("so_error %s\n", error ? strerrorname_np(error) : "0");
+    }
+    printf("connect %s\n", again());
+  } else if (strcmp(argv[1], "repeated")) {
     printf("outcome %d", poll(&p, 1, 6000));
     printf(" %x\n", (unsigned)p.revents);
     printf("connect %s", again());
