@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "racer/engine_lock.h"
+#include "racer/pace.h"
 #include "racer/pending.h"
 #include "racer/timing.h"
 #include "racer/worker.h"
@@ -57,6 +58,7 @@ struct core {
   std::vector<running_lookup> running_lookups;
   std::vector<std::unique_ptr<lookup>> open_lookups;
   race_pool races;
+  pace starts;  // of hidden attempts
   worker hidden_worker;
   bool has_rehearsed = false;  // a hand-over, in this process
   std::uint64_t last_id = 0;   // of lookups and races

@@ -32,6 +32,7 @@ void reset(pending_race& r) {
   r.driven = r.deaf = r.named_troubled = false;
   r.armed = r.active = false;
   r.active_from = never;
+  r.rests_until = time_point::min();
   r.original = {};
   r.original_dup.reset();
   r.attempts.clear();

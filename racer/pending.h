@@ -29,8 +29,14 @@ struct hidden_attempt {
   options_digest options = 0;  // that the program's socket had when it was made
 };
 
+// The kernel gives memory as pages.
+inline constexpr std::size_t page_size = 4096;
+
 // Guarded by the engine's lock, but for `word`.
-struct pending_race {
+//
+// Laid out so that a race of a few addresses touches four pages: what is short, then the long lists, of which only
+// the beginnings are used.
+struct alignas(page_size) pending_race {
   // Which record this is, and which use of it.
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
@@ -62,9 +68,6 @@ struct pending_race {
   bool swap = false;  // HAPPY_FORCE=swap: a hidden attempt goes to the very address that it named
   std::uint64_t lookup = 0;  // whose late answers may join; 0: none
   bool last_resort = false;  // there may be A records that were not asked for
-  known_destination known;
-  race machine{race_timing{}};
-  bounded_vector<failure, max_candidates> failures;
 
   // Non-blocking calls: the program's sockets that are still connecting.
   bool clocked =
@@ -80,6 +83,7 @@ struct pending_race {
   bool armed = false;              // the worker watches the time
   bool active = false;             // hidden attempts may be made
   time_point active_from = never;  // an armed race becomes active then
+  time_point rests_until = time_point::min();  // other races to the same address go first: pace.h
   original_socket original;
   guarded_socket original_dup;  // keeps original.fd
   int reserved = 0;             // descriptors set aside: race_pool::reserve()
@@ -91,6 +95,11 @@ struct pending_race {
   guarded_socket winner_socket;  // of a lost race: the failed one that the program is shown
   options_digest winner_options = 0;
   endpoint winner{};
+
+  // The lists.
+  known_destination known;
+  race machine{race_timing{}};
+  bounded_vector<failure, max_candidates> failures;
 };
 
 // Lets the caller's thread look at `word` again, if it sleeps on it.
@@ -143,7 +152,7 @@ class race_pool {
   }
 
  private:
-  static constexpr std::uint32_t block_size = 4;  // 93 KB
+  static constexpr std::uint32_t block_size = 4;  // 112 KiB
   using block = pending_race[block_size];
 
   pending_race& at(std::uint32_t index) {

@@ -67,9 +67,10 @@ void keep_for_program(pending_race& r, hidden_attempt& a, time_point now) {
   fail_hidden(r, where, 0, true, now);
 }
 
-void start_hidden(pending_race& r, const race_action& action, time_point now) {
+void start_hidden(core& c, pending_race& r, const race_action& action, time_point now) {
   const endpoint& where = action.where;
   trace_attempt(r, action);
+  c.starts.note_start(where.address, now);
   started_attempt started = start_attempt(r.original, where);
   if (started.error == 0 || started.error == EINPROGRESS) {
     r.attempts.push_back({where, std::move(started.socket), started.options});
@@ -186,9 +187,13 @@ void advance_to_named(core& c, pending_race& r, time_point now) {
 
 time_point advance(core& c, pending_race& r, time_point now) {
   for (;;) {
+    if (const endpoint* due = r.machine.due(now)) {
+      r.rests_until = c.starts.next_start(due->address, now);
+      if (r.rests_until > now) return r.rests_until;
+    }
     const race_action next = r.machine.poll(now);
     switch (next.what) {
-      case race_action::kind::attempt: start_hidden(r, next, now); break;
+      case race_action::kind::attempt: start_hidden(c, r, next, now); break;
       case race_action::kind::wait: return next.until;
       case race_action::kind::last_resort:
         ask_last_resort(c, r, now);

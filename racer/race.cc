@@ -97,8 +97,8 @@ race_action race::poll(time_point now) {
     return poll(now);
   }
   if (in_flight_ >= max_attempts_in_flight) return {};
-  const time_point due = std::max(next_start(), turn_of(*next));
-  if (now < due) return {.what = race_action::kind::wait, .until = due};
+  const time_point start = start_of(*next);
+  if (now < start) return {.what = race_action::kind::wait, .until = start};
 
   const race_action action{.what = race_action::kind::attempt,
                            .where = next->where,
@@ -107,6 +107,17 @@ race_action race::poll(time_point now) {
                            .group = next->group};
   note_started(action.where, now);
   return action;
+}
+
+const endpoint* race::due(time_point now) {
+  const listed_endpoint* next = finished() ? nullptr : next_endpoint();
+  if (next == nullptr || in_flight_ >= max_attempts_in_flight || now < start_of(*next))
+    return nullptr;
+  return &next->where;
+}
+
+time_point race::start_of(const listed_endpoint& next) const {
+  return std::max(next_start(), turn_of(next));
 }
 
 // When the groups before `next`'s own are exhausted: every attempt has failed (in the past then), or the last

@@ -81,6 +81,9 @@ class race {
   // What to do next. Call until it says wait, won or lost; the last two are said once, then wait.
   race_action poll(time_point now);
 
+  // The endpoint that poll() would have attempted now; nullptr: it would not.
+  const endpoint* due(time_point now);
+
   // The earliest start of another attempt, as far as is known now.
   time_point next_start() const { return std::max(next_start_, floor_); }
 
@@ -102,6 +105,7 @@ class race {
   const listed_endpoint* listed(const endpoint& where) const;
   bool brings_more(const endpoint_list& planned) const;
   bool is_overdue(time_point now) const;
+  time_point start_of(const listed_endpoint& next) const;
   time_point turn_of(const listed_endpoint& next) const;
   attempt_reason reason_for(const listed_endpoint& next) const;
   duration delay_after(const listed_endpoint& e, time_point now) const;
@@ -110,12 +114,10 @@ class race {
 
   race_timing timing_;
   time_point deadline_ = never;
-  endpoint_list plan_;
   std::size_t cursor_ = 0;  // before it every endpoint of the plan has been attempted
   bool complete_ = false;
   bool last_resort_ = false;
   bool last_resort_said_ = false;
-  bounded_vector<attempt, max_candidates> attempts_;  // in the order they were started
   std::size_t in_flight_ = 0;
   time_point last_start_ = time_point::min();
   time_point next_start_ = time_point::min();  // the Next Connection Attempt Timer
@@ -124,6 +126,8 @@ class race {
   phase phase_ = phase::running;
   endpoint winner_{};
   bool told_ = false;
+  bounded_vector<attempt, max_candidates> attempts_;  // in the order they were started
+  endpoint_list plan_;
 };
 
 }  // namespace happy

@@ -91,6 +91,7 @@ bool deliver(core& c, pending_race& r, time_point now) {
 // Moves one race on. The time at which it wants to be looked at again.
 time_point tend(core& c, pending_race& r, time_point now) {
   if (r.driven) return never;
+  if (now < r.rests_until) return r.rests_until;
   if (r.non_blocking) return tend_non_blocking(c, r, now);
   activate_if_due(c, r, now);
   if (!r.used) return never;
@@ -253,10 +254,12 @@ bool worker::turn(core& c) {
     bool busy = false;
     const open_files_batch handed_over_together;
     bool too_long = false;
+    const time_point began = now;
     next_ = c.races.visit_used_from(next_, [&](pending_race& r) {
       list.deadline = std::min(list.deadline, tend(c, r, now));
       busy = busy || (r.used && is_watched(r));
-      too_long = clock_now() - now > longest_hold;
+      now = clock_now();
+      too_long = now - began > longest_hold;
       return !too_long;
     });
     busy = busy || too_long;

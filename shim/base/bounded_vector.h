@@ -112,8 +112,8 @@ class bounded_vector {
   T* items() { return storage_.items; }
   const T* items() const { return storage_.items; }
 
+  std::size_t size_ = 0;  // beside the first elements: a page less than behind the last
   bounded_storage<T, Capacity> storage_;
-  std::size_t size_ = 0;
 };
 
 }  // namespace happy

@@ -6,7 +6,7 @@ from cases import HEAVY, REGISTRY, Case, check_between, check_equal, report, vic
 COUNT = 1000
 WIDE = 8192  # RLIMIT_NOFILE
 LAST_S = 1.5  # 0.6 s on an idle machine
-RACE_KIB = 32  # what a race in flight may cost; 18 by epoll, 27 with a thread for each
+RACE_KIB = 28  # what a race in flight may cost; 16 by epoll, 24 with a thread for each
 
 
 def crowd(network, style, count, limit, happy):

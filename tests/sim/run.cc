@@ -152,7 +152,11 @@ class simulation {
 
   void drain() {
     for (int turn = 0; turn < longest_drain && referee_.is_content() && !out_.left; ++turn) {
+      const endpoint* due = machine_.due(now_);
+      const endpoint expected = due != nullptr ? *due : endpoint{};
       const race_action action = machine_.poll(now_);
+      if (action.what == race_action::kind::attempt ? expected != action.where : due != nullptr)
+        fail("something else is due than what is done");
       switch (action.what) {
         case race_action::kind::attempt: start(action.where); break;
         case race_action::kind::wait:
