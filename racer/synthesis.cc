@@ -31,6 +31,9 @@ std::uint32_t in_network_order(const address& ipv4) {
   return value;
 }
 
+// A signal handler may have interrupted malloc(). Some 60 system calls.
+bool may_allocate(const happy_synthesis& call) { return !may_be_in_handler(call.signals, true); }
+
 // ---- which prefixes ----
 
 std::int64_t in_ns(time_point t) { return t.time_since_epoch().count(); }
@@ -39,7 +42,7 @@ std::int64_t in_ns(time_point t) { return t.time_since_epoch().count(); }
 happy_lookup_step discover(core& c, happy_synthesis& call, time_point now) {
   c.translator.note_ipv6_only(is_ipv6_only());
   if (!c.translator.may_discover(now) || !is_ipv6_only()) return HAPPY_LOOKUP_DONE;
-  if (may_be_in_handler(call.signals)) return HAPPY_LOOKUP_DONE;  // a query allocates
+  if (!may_allocate(call)) return HAPPY_LOOKUP_DONE;
   c.translator.begin_discovery(++c.last_id, *c.files.current(), now);
   if (c.translator.turn(now) || !c.translator.is_waited_for()) return HAPPY_LOOKUP_DONE;
   if (call.deadline_ns == 0)
@@ -200,7 +203,7 @@ happy_lookup_step translate(core& c, happy_synthesis& call, const endpoint& name
     const bool datagram = is_datagram(*r);
     c.races.release(*r);
     if (!ready) return HAPPY_LOOKUP_DECLINED;
-    if (!datagram && several && !may_be_in_handler(call.signals)) leave_others();
+    if (!datagram && several && may_allocate(call)) leave_others();
     if (!datagram || call.connects != 0) trace_synthesis(call.fd, named, to);
   }
   const socket_address destination = to_sockaddr({to, named.port});
