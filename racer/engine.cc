@@ -17,6 +17,7 @@
 #include "resolver/network.h"
 #include "resolver/remembered.h"
 #include "resolver/trace.h"
+#include "shim/base/abi_version.h"
 #include "shim/base/real_functions.h"
 
 namespace happy {
@@ -136,7 +137,7 @@ core& the_core() { return *engine_core; }
 extern "C" __attribute__((visibility("default"))) int happy_engine_start(const happy_host* host,
                                                                          happy_engine* engine) {
   using namespace happy;
-  if (host->abi_version != HAPPY_ABI_VERSION) return EINVAL;
+  if (host->abi_version != abi_version) return EINVAL;
   real = host->real;
   set_trace_host(host);
   set_network_host(host);
@@ -151,7 +152,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
   // The engine is never unloaded and nothing of it is destroyed: hooks simply stop using it.
   if (std::atexit(at_exit) != 0) return ENOMEM;
   std::at_quick_exit(at_exit);
-  *engine = {.abi_version = HAPPY_ABI_VERSION,
+  *engine = {.abi_version = abi_version,
              .lookup_begin = lookup_begin_hook,
              .lookup_continue = lookup_continue_hook,
              .lookup_left = lookup_left_hook,

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "shim/base/abi_version.h"
 #include "shim/base/guards.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
@@ -142,7 +143,7 @@ bool start(void* library) {
   auto* entry =
       reinterpret_cast<decltype(&happy_engine_start)>(dlsym(library, "happy_engine_start"));
   if (entry == nullptr) return false;
-  host = {.abi_version = HAPPY_ABI_VERSION,
+  host = {.abi_version = abi_version,
           .real = real,
           .settings = &process_environment().settings,
           .set_inside = set_inside,
@@ -154,7 +155,7 @@ bool start(void* library) {
           .note_translated = note_translated,
           .find_translated = find_translated,
           .load_library = load_library};
-  return entry(&host, &engine) == 0 && engine.abi_version == HAPPY_ABI_VERSION;
+  return entry(&host, &engine) == 0 && engine.abi_version == abi_version;
 }
 
 bool load() {

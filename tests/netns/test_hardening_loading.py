@@ -139,6 +139,20 @@ def engine_planted_runs_where_trusted(network):
 
 
 @case("v6-drop", **ONE_RETRY)
+def engine_of_another_build(network):
+    """While an installed copy is being replaced the engine may be the other one's: it is not used."""
+    library = private_copy()
+    library.with_name(ENGINE).unlink()
+    compile_library("other_build.c", library.with_name(ENGINE))
+    hosts = [network.host(label) for label in ("bare", "happy")]
+    bare, happy = (network.start(command("plain", "-")(host), environment=environment)
+                   for host, environment in zip(hosts, ({}, preload(library))))
+    bare, happy = bare.wait(20), happy.wait(20)
+    hardening.judge("engine: of another build", hosts, bare, happy)
+    check_equal(hardening.said(happy, "at_engine_mapped"), "1", "engine mapped")
+
+
+@case("v6-drop", **ONE_RETRY)
 def engine_after_replacement(network):
     """libhappy.so and engine replaced while the program runs (an upgrade, or an attack): no engine is loaded."""
     library = private_copy()
