@@ -2,10 +2,11 @@
 
 import pathlib
 import re
+import subprocess
 
 import hardening
 from cases import case, check, check_between, check_equal, report, spacing_ms
-from lab import Host
+from lab import ROOT, Host
 from topology import ADDRESSES
 from test_servers import BOTH_FAMILIES, REPOSITORY_PORT, apt, start_repository
 from test_service import addresses, queries, syns_to
@@ -108,6 +109,11 @@ def case_60_silent_group(network):
     check(asked[1:5] in [[(x.name, kind) for x in order for kind in ("AAAA", "A")] for order in ((a, b), (b, a))],
           f"queries of the first group: {asked[1:5]}")
     check_equal(asked[5:7], [(c.name, "AAAA"), (c.name, "A")], "then the second group")
+    told = subprocess.run([ROOT / "scripts/happy-timeline", *network.folder.glob("*.trace")], capture_output=True, text=True,
+                          check=True).stdout
+    for text in (f"priority 0  target {a.name}  weight 9  port {GIT}", f"[{c.ipv6[0]}]:{HTTPS}", "group 0  because it is the first",
+                 "group 0  because the attempt delay has passed", "group 1  because the groups before it keep silent"):
+        check(text in told, f"the timeline does not say {text!r}: {told}")
 
 
 # spec: XMPP-3 XMPP-5
