@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sched.h>
 
 #include <atomic>
 #include <cerrno>
@@ -116,11 +117,14 @@ constexpr std::size_t usual_host_size = 4096;
 // Where the answers of one of the functions without _r stay until its next call, as libc's own do.
 class answer_place {
  public:
-  // Two threads at a time get one answer after the other.
+  // Two threads at a time get one answer after the other. It takes less than a microsecond: who has it longer is a
+  // thread that a fork() has left behind.
   hostent* keep(const hostent& found, const char* buffer) {
     engine_visit undisturbed;  // by signal handlers
-    while (busy_.exchange(true, std::memory_order_acquire)) {
-    }
+    constexpr int patience = 1000;
+    for (int waited = 0; busy_.exchange(true, std::memory_order_acquire) && waited < patience;
+         ++waited)
+      sched_yield();
     std::memcpy(buffer_, buffer, sizeof buffer_);
     const auto moved = [&](char* old) { return buffer_ + (old - buffer); };
     host_ = found;

@@ -159,6 +159,9 @@ NUMERIC_NAMES = ["127.1", "0x7f.1", "010.1", "1", "1.2.3.4", "1.2.3.4.", "1.2.3.
                  "::ffff:198.51.100.10", "::", "[::1]", "1::2::3", "0.0.0.0"]
 LOCAL_NAMES = ["localhost", "LOCALHOST", "localhost.", "x.localhost", "localhost.localdomain", "ip6-localhost",
                "_gateway", "_outbound", "%HOSTNAME%", "dev.local"]
+IDN_NAMES = ["b%c3%bccher.test", "B%c3%9cCHER.test", "b%fccher.test", "xn--bcher-kva.test", "xn--nonsense-.test",
+             "stra%c3%9fe.test", "both.test", "BOTH.test", "my_host.test", "a--b.test", "%e2%98%83.test",
+             "b%c3%bcc\\her.test", "%c3%bc" * 60 + ".test", "b%cc%88cher.test", "%ef%bc%8etest", "absent.test"]
 SEARCHED_NAMES = ["host", "host4", "second", "deep.host", "broken", "hollow", "absent", "both.test", "host.", "host.corp",
                   "host.corp.test", "a.b.c", "four.test", "-host", "empty.test", "absent.test"]
 HOSTS_NAMES = ["filed.test", "filed4.test", "filed6.test", "filed", "alias1.test", "alias2.test", "many.filed.test",
@@ -289,6 +292,7 @@ SETTINGS = [
             all_ways=lambda: host_ways()),
     _searching("hosts-by-name-candidates", TRIPLES, ways=2, all_ways=lambda: host_ways(),
                resolv=_NS + "search corp.test other.test\noptions ndots:2 timeout:1 attempts:1\n"),
+    Setting("idn", IDN_NAMES, ways=9, all_ways=lambda: idn_ways()),
     Setting("mapped", PLAIN_NAMES + FAILING_NAMES, ways=12, all_ways=lambda: mapped_ways()),
     Setting("mapped-search", SEARCHED_NAMES, resolv=_NS + "search corp.test other.test\n", ways=12,
             all_ways=lambda: mapped_ways()),
@@ -329,6 +333,13 @@ def host_ways():
     asked += [["gethostbyname_r", None, str(size)] for size in (0, 16, 64, 100, 200, 512, 1024, 8192)]
     asked += [["gethostbyname2_r", None, str(family), str(size)] for family in (INET, INET6) for size in (40, 128, 300, 4096)]
     return asked
+
+
+def idn_ways():
+    """Everything that glibc asks libidn2 for."""
+    return [["getaddrinfo", None, "80", str(family), str(STREAM), "0", f"{flags:x}"]
+            for family in (UNSPEC, INET, INET6)
+            for flags in (AI_IDN, AI_IDN | AI_CANONNAME, AI_IDN | AI_CANONIDN | AI_CANONNAME)]
 
 
 def mapped_ways():

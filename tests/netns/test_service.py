@@ -218,6 +218,19 @@ def further_services(network):
     check(not network.find("query", name=origin.name, type="HTTPS"), "the bare name was asked for HTTPS")
 
 
+# spec: QUERY-3
+@case()
+def service_of_another_scheme(network):
+    """What is not https is asked for by SVCB, here of a real nameserver."""
+    dead6, dead4 = addresses("dead", 20)
+    live = network.host("unused")
+    start_unbound(network, f"dot.test. IN AAAA {dead6}", f"dot.test. IN A {dead4}",
+                  f"_{ECHO}._dot.dot.test. IN SVCB 1 target.test. alpn=dot port={ECHO}",
+                  f"target.test. IN AAAA {live.ipv6[0]}", f"target.test. IN A {live.ipv4[0]}")
+    run = network.run(program("dot.test", ECHO), happy=True, environment={"HAPPY_SERVICES": f"{ECHO}=dot"})
+    check_peer(run, live)
+
+
 # spec: SVCB-4 SVCB-5
 @case(seconds=120)
 def unusable_records(network):
