@@ -2,7 +2,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sched.h>
+#include <sys/syscall.h>
 
 #include <atomic>
 #include <cerrno>
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "shim/base/raw_syscall.h"
 #include "shim/engine_visit.h"
 #include "shim/host_lookup.h"
 #include "shim/late_function.h"
@@ -124,7 +125,7 @@ class answer_place {
     constexpr int patience = 1000;
     for (int waited = 0; busy_.exchange(true, std::memory_order_acquire) && waited < patience;
          ++waited)
-      sched_yield();
+      raw_syscall(SYS_sched_yield);
     std::memcpy(buffer_, buffer, sizeof buffer_);
     const auto moved = [&](char* old) { return buffer_ + (old - buffer); };
     host_ = found;
