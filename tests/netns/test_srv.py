@@ -235,7 +235,8 @@ def first_target_decides(network):
 @case()
 def services_not_listed(network):
     """Lookups of other services, by port, of a target, or with HAPPY_SRV=none: no SRV query, and the SYNs of bare."""
-    host, target = network.host("host"), network.host("target")
+    # One address: a busy machine must not make it a race.
+    host, target = network.host("host", [ADDRESSES["live6"](80)]), network.host("target")
     for owner in ("https", "xmpp-client"):
         set_srv(network, (0, 0, ECHO, target.name), owner=f"_{owner}._tcp.{host.name}")
     for service, settings in (("https", {}), (str(XMPP), {}), ("xmpp-client", {"HAPPY_SRV": "none"}),
