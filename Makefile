@@ -283,7 +283,7 @@ sim: $(out)/sim ## Simulated connections: make sim SEED=7 RUNS=100000; a failure
 study: $(out)/sim ## Time to connect over the simulation's networks, by several ways: the README's table
 	@$< --study --seed $(SEED) --runs $(RUNS)
 
-mutate: unit-tests ## Whether unit tests and simulation notice a changed order, plan or race (ten minutes)
+mutate: unit-tests ## Whether unit tests and simulation notice a changed order, plan or race (15 minutes)
 	@tests/sim/mutate $(ARGS)
 
 spec: ## Which tests prove which requirement: make spec ARGS='ATTEMPT-5'; one without a test fails

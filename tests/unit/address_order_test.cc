@@ -319,4 +319,52 @@ TEST_CASE("address_order: what lies inside a NAT64's prefix is sorted as IPv4",
   check_from_every_order({"no route at all", {behind, towards("203.0.113.9", "")}}, glibc_policy());
 }
 
+TEST_CASE("address_order: scopes of multicast and of what only looks link-local",
+          "[address_order][SORT-1]") {
+  // RFC 6724 s3.1
+  check_from_every_order({"multicast says its scope",
+                          {towards("ff02::1", "fe80::2"), towards("ff0e::1", "2001:db8::2")}},
+                         glibc_policy());
+  for (const char* global : {"2080::1", "20c0::1"}) {
+    check_from_every_order(
+        {global, {towards(global, "2001:db8::2"), towards("192.0.2.1", "192.0.2.9")}},
+        glibc_policy());
+  }
+}
+
+TEST_CASE("address_order: a ULA of this host's /48 to the bit is known-local",
+          "[address_order][SORT-1]") {
+  policy_table policy = rfc6724_policy();
+  policy.known_local_ula = true;
+  check_from_every_order(
+      {"48 bits",
+       {towards("fd00:1:2:8000::1", "fd00:1:2::9"), towards("2001:db8::1", "2001:db8::2")}},
+      policy);
+  check_from_every_order(
+      {"47 bits", {towards("2001:db8::1", "2001:db8::2"), towards("fd00:1:3::1", "fd00:1:2::9")}},
+      policy);
+}
+
+TEST_CASE("address_order: behind a NAT64 no prefix is longer than another",
+          "[address_order][NAT64-1]") {
+  std::vector<candidate> list = {towards("2a00:64::c633:6401", "2001:db8::2"),
+                                 towards("2001:db8:64::c633:6402", "2001:db8::2")};
+  for (candidate& c : list) c.translation_length = 96;
+  const auto before = destinations(list);
+  sort_by_preference(list);
+  CHECK(destinations(list) == before);
+  CHECK(counted_family(list[0]) == family::ipv4);
+  CHECK(counted_family(towards("2001:db8::1", "")) == family::ipv6);
+}
+
+TEST_CASE("address_order: what a list holds", "[address_order]") {
+  const std::vector<candidate> list = {towards("2001:db8::1", ""), towards("192.0.2.1", "")};
+  CHECK(holds(list, ip("192.0.2.1")));
+  CHECK_FALSE(holds(list, ip("192.0.2.2")));
+  candidate elsewhere = towards("192.0.2.1", "");
+  CHECK(holds(list, elsewhere));
+  elsewhere.port = 443;
+  CHECK_FALSE(holds(list, elsewhere));
+}
+
 }  // namespace happy
