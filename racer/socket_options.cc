@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
+#include "resolver/clock.h"
 #include "resolver/hidden_fd.h"
 #include "shim/base/real_functions.h"
 #include "shim/base/unique_fd.h"
@@ -149,12 +151,39 @@ bool write_option(int fd, const option& o, option_name name, const option_value&
 }
 
 // False if the option is one that decides the route and could not be set.
-bool copy_option(const option& o, const option_value& value, int fresh, family from, int attempt,
+bool copy_option(const option& o, const option_value& value, const option_value& fresh, int attempt,
                  family to) {
   const option_name target = name_in(o, to);
-  if (target.name == 0 || !value.known || value == read_option(fresh, name_in(o, from)))
-    return true;
+  if (target.name == 0 || !value.known || value == fresh) return true;
   return write_option(attempt, o, target, value) || o.importance == weight::wish;
+}
+
+// What a socket has that nobody has set anything on. The system's settings decide, and those change rarely: what was
+// read is good for `fresh_lifetime`. Half of what a copy costs.
+struct fresh_options {
+  int protocol = -1;
+  time_point read_at = time_point::min();
+  option_value values[std::size(options)];
+};
+constexpr duration fresh_lifetime = std::chrono::seconds(1);
+
+constinit fresh_options of_fresh[2];  // by family; the engine's lock is around it
+
+// nullptr, with errno: no socket can be had.
+const fresh_options* find_fresh(family f, int protocol) {
+  fresh_options& known = of_fresh[f == family::ipv4 ? 0 : 1];
+  const time_point now = clock_now();
+  if (known.protocol == protocol && now - known.read_at < fresh_lifetime) return &known;
+  const int type = protocol == IPPROTO_UDP ? SOCK_DGRAM : SOCK_STREAM;
+  const unique_fd fresh(real->socket(to_af(f), type | SOCK_CLOEXEC, protocol));
+  if (!fresh.valid()) return nullptr;
+  for (std::size_t i = 0; i < std::size(options); ++i) {
+    const option_name name = name_in(options[i], f);
+    known.values[i] = name.name != 0 ? read_option(fresh.get(), name) : option_value{};
+  }
+  known.protocol = protocol;
+  known.read_at = now;
+  return &known;
 }
 
 // FNV-1a.
@@ -224,16 +253,16 @@ result<options_digest> copy_options(int original, family original_family, int at
                                     family attempt_family, const early_options& early) {
   // What differs from a fresh socket of the same kind was set by the program.
   const int protocol = read_int(original, SOL_SOCKET, SO_PROTOCOL);
-  const int type = protocol == IPPROTO_UDP ? SOCK_DGRAM : SOCK_STREAM;
-  unique_fd fresh(real->socket(to_af(original_family), type | SOCK_CLOEXEC, protocol));
-  if (!fresh.valid()) return result<options_digest>::failure(errno);
+  const fresh_options* fresh = find_fresh(original_family, protocol);
+  if (fresh == nullptr) return result<options_digest>::failure(errno);
   digest all(original_family);
-  for (const option& o : options) {
+  for (std::size_t i = 0; i < std::size(options); ++i) {
+    const option& o = options[i];
     const option_name source = name_in(o, original_family);
     if (source.name == 0) continue;
     const option_value value = read_option(original, source);
     all.add(value);
-    if (!copy_option(o, value, fresh.get(), original_family, attempt, attempt_family)) {
+    if (!copy_option(o, value, fresh->values[i], attempt, attempt_family)) {
       return result<options_digest>::failure(ENOTSUP);
     }
   }

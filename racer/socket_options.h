@@ -30,7 +30,7 @@ options_digest digest_options(int fd, family socket_family);
 //
 // Returns:  the digest of what was read; ENOTSUP if an option that decides where packets go (mark, device,
 //           transparent) could not be set.
-// Context:  some hundred system calls; does not block.
+// Context:  with the engine's lock; some fifty system calls, once a second a hundred; does not block.
 result<options_digest> copy_options(int original, family original_family, int attempt,
                                     family attempt_family, const early_options& early);
 
