@@ -108,4 +108,20 @@ TEST_CASE("race: what is due is what is attempted next", "[race]") {
   CHECK(machine.due(at(30'000)) == nullptr);
 }
 
+TEST_CASE("race: nothing is due while as many attempts are in flight as may be", "[race]") {
+  race machine{race_timing{}};
+  endpoint_list list;
+  for (std::size_t i = 0; i <= max_attempts_in_flight; ++i)
+    list.push_back({.where = {make_ipv4(192, 0, 2, static_cast<std::uint8_t>(i + 1)), 80}});
+  machine.set_plan(list, true, at(0));
+  for (std::size_t i = 0; i < max_attempts_in_flight; ++i) {
+    const int ms = 250 * static_cast<int>(i);
+    CHECK(*machine.due(at(ms)) == list[i].where);
+    machine.note_started(list[i].where, at(ms));
+  }
+  CHECK(machine.due(at(60'000)) == nullptr);
+  machine.handle({.what = race_event::kind::failed, .where = list[0].where}, at(60'000));
+  CHECK(*machine.due(at(60'000)) == list[max_attempts_in_flight].where);
+}
+
 }  // namespace happy
