@@ -246,6 +246,7 @@ TEST_CASE("race: with history the delay is about the time of the first retransmi
    2300 < connected 2001:db8::2
    2300 > won 2001:db8::2
   )");
+  CHECK(race_timing{}.delay(milliseconds(400)) == milliseconds(400));  // as if seen lately
   using happy::expected_handshake;
   // RFC 6298 s2.2: RTO = SRTT + K * RTTVAR, with K = 4 and RTTVAR = R/2 after one measurement
   CHECK(expected_handshake(milliseconds(60), milliseconds(10)) == milliseconds(100));
