@@ -32,7 +32,7 @@ std::uint32_t in_network_order(const address& ipv4) {
 }
 
 // A signal handler may have interrupted malloc(). Some 60 system calls.
-bool may_allocate(const happy_synthesis& call) { return !may_be_in_handler(call.signals, true); }
+bool may_allocate(const happy_synthesis& call) { return !may_be_in_handler(call.signals); }
 
 // ---- which prefixes ----
 

@@ -166,7 +166,7 @@ const happy_engine* load_outside_handlers() {
   if (const happy_engine* engine = loaded_engine()) return engine;
   std::uint64_t blocked = 0;
   raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, reinterpret_cast<long>(&blocked), sizeof blocked);
-  return may_be_in_handler(blocked, true) ? nullptr : load_engine();
+  return may_be_in_handler(blocked) ? nullptr : load_engine();
 }
 
 // Without a lookup of this process nothing is known of the address, unless a child has left a hint (or

@@ -50,15 +50,15 @@ inline bool is_short_of_stack() {
 
 // False only if no handler runs on the calling thread, whose signal mask is `blocked`: while one does, the
 // kernel blocks its signal and those of its sa_mask, unless the handler itself has unblocked them. True in
-// threads that block such signals all the time, too. `stack_tells`: a handler for the thread's signal stack does not run
-// while the thread stands elsewhere; handlers of crash reporters leave all signals open, and are told by that alone.
+// threads that block such signals all the time, too. A handler for the thread's signal stack does not run while
+// the thread stands elsewhere: those of crash reporters leave all signals open, and are told by that alone.
 //
 // Context:  one system call per signal; signal-safe.
-inline bool may_be_in_handler(std::uint64_t blocked, bool stack_tells = false) {
+inline bool may_be_in_handler(std::uint64_t blocked) {
   stack_t stack{};
   stack.ss_flags = SS_DISABLE;
   if (on_signal_stack(stack)) return true;
-  const bool stands_elsewhere = stack_tells && (stack.ss_flags & SS_DISABLE) == 0;
+  const bool stands_elsewhere = (stack.ss_flags & SS_DISABLE) == 0;
   for (int number = 1; number <= signal_count; ++number) {
     const std::uint64_t bit = bit_of_signal(number);
     kernel_sigaction action;

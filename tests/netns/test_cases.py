@@ -343,6 +343,14 @@ def case_71_python_subprocess(network):
 
 
 @case("v6-drop")
+def fault_handlers_do_not_hinder(network):
+    """Crash reporters leave every signal open, on a signal stack; beside them are handlers with SA_RESTART, and without."""
+    script = "import signal; signal.signal(signal.SIGTERM, print); signal.siginterrupt(signal.SIGTERM, False)\n" \
+             f"{LOOP}s.send(b'x'); s.recv(1)"
+    connected(network, lambda host: ["/usr/bin/python3", "-X", "faulthandler", "-c", script, host.name, "7"], 0.8)
+
+
+@case("v6-drop")
 def case_71_shell_closes_numbers(network):
     """A shell that closes 3 to 20, then connects."""
     closes = " ".join(f"{number}>&-" for number in range(3, 21))

@@ -2,6 +2,7 @@
 
 import hardening
 import lab
+import sanitizer
 from cases import REGISTRY, Case, check_equal, report, victim
 from test_hardening_loading import compile_library
 
@@ -16,7 +17,7 @@ STEPS = {"filter": 6, "dup3": 4}
 def overtaken(network, threads, step):
     """Whichever socket the program ends with, its token comes back by it."""
     compile_library("slow_swap.c", SLOW_SWAP)
-    environment = {"LD_PRELOAD": f"{lab.LIBRARY}:{SLOW_SWAP}", "SLOW": step}
+    environment = {**sanitizer.preload(lab.LIBRARY, SLOW_SWAP), "SLOW": step}
     started = [(way, network.start(victim("overtaken", way, threads, network.host(way).name, 7), happy=True,
                                    trace=hardening.TRACE, environment=environment)) for way in WAYS[threads]]
     for way, program in started:
