@@ -13,7 +13,7 @@ namespace {
 // True if nothing more is to be expected of it for a race.
 bool is_over(core& c, const lookup& l, time_point now) {
   const intent* meant = c.intents.by_id(l.id());
-  return l.dropped() || meant == nullptr || l.state().all_answered() || now >= l.until() ||
+  return l.dropped() || meant == nullptr || l.state().all_answered() || l.is_closed(now) ||
          now >= joins_until(l, *meant);
 }
 
@@ -58,11 +58,11 @@ void bound_open_lookups(core& c) {
 
 void finish_lookup(core& c, std::uint64_t id) {
   const bool listened_to = c.hidden_worker.stays();
-  const time_point until = clock_now() + answers_after_success;
+  const time_point now = clock_now();
   for (const auto& l : c.open_lookups) {
     if (l->id() != id) continue;
     if (listened_to)
-      l->linger(until);
+      l->succeed(now);
     else
       l->drop();
   }
@@ -70,7 +70,7 @@ void finish_lookup(core& c, std::uint64_t id) {
 
 bool lookup_is_open(core& c, std::uint64_t id, time_point now) {
   return id != 0 && std::any_of(c.open_lookups.begin(), c.open_lookups.end(), [&](const auto& l) {
-           return l->id() == id && l->until() == never && !is_over(c, *l, now);
+           return l->id() == id && !l->has_succeeded() && !is_over(c, *l, now);
          });
 }
 

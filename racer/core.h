@@ -127,9 +127,6 @@ time_point joins_until(const lookup& l, const intent& meant);
 // Makes room for one more open lookup.
 void bound_open_lookups(core& c);
 
-// ATTEMPT-3: how long answers are taken in after a race has been won.
-inline constexpr duration answers_after_success = std::chrono::seconds(1);
-
 // A race has been won: late answers of `id` join no other. They are taken in for a while where a worker stays
 // that can listen; in a program without threads the next service_lookups() frees it.
 //

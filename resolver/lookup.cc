@@ -185,7 +185,7 @@ void lookup::drop() {
 }
 
 time_point lookup::deadline(time_point now) const {
-  time_point earliest = until_;
+  time_point earliest = closes_;
   for (const asked& a : asked_) {
     earliest = std::min(earliest, next_resend(a));
     for (const dns_query& query : a.queries) {

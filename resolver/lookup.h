@@ -21,6 +21,9 @@ inline constexpr std::size_t max_lookup_fds = 4 * max_query_fds;
 inline constexpr duration resend_after[] = {milliseconds(300), milliseconds(1000),
                                             milliseconds(2500)};
 
+// ATTEMPT-3: how long answers are taken in after success.
+inline constexpr duration answers_after_success = std::chrono::seconds(1);
+
 // The thread that asks drives it with turn(); what is still open then can be serviced by any thread
 // that holds it alone. Destroying it closes its sockets.
 class lookup {
@@ -46,9 +49,11 @@ class lookup {
   // When the queries alone have: for what is left of a lookup that has moved on.
   time_point deadline(time_point now) const;
 
-  // Nobody waits for it any more, but for a while its answers are still taken in (ATTEMPT-3).
-  void linger(time_point until) { until_ = std::min(until_, until); }
-  time_point until() const { return until_; }
+  // A connection has come of it: nobody waits for it any more, but for a while its answers are still taken in
+  // (ATTEMPT-3). The first one counts.
+  void succeed(time_point now) { closes_ = std::min(closes_, now + answers_after_success); }
+  bool has_succeeded() const { return closes_ != never; }
+  bool is_closed(time_point now) const { return now >= closes_; }
 
   // V6ONLY-8: it was begun in the end; what it finds joins what is known of the name, until then.
   void make_last_resort(time_point until) { last_resort_until_ = until; }
@@ -83,7 +88,7 @@ class lookup {
   bool hidden_ = false;
   bool dropped_ = false;
   time_point last_resort_until_ = never;
-  time_point until_ = never;
+  time_point closes_ = never;
 };
 
 // "service" events: what records say.

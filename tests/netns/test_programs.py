@@ -125,6 +125,21 @@ def quiet_without_trace(network):
     check_equal(list(network.folder.glob("*.trace")), [], "trace files")
 
 
+# spec: LIMIT-1
+@case("v6-reset")
+def hidden_failures_are_told(network):
+    """What the program does not see stands in the trace: which endpoint failed, of what, each time."""
+    host = network.host("twice")
+    script = "import socket, sys\nfor _ in range(2): socket.create_connection((sys.argv[1], 7)).close()"
+    # Without a history, or the second connect would not try what has just failed.
+    program = network.start(["/usr/bin/python3", "-c", script, host.name], happy=True, environment={"HAPPY_HISTORY": "off"})
+    check_equal(program.wait(10).status, 0, "exit status")
+    events = map(json.loads, program.trace.read_text(encoding="ascii").splitlines())
+    failures = [(e["endpoint"], e["error"]) for e in events if e["event"] == "failure"]
+    check_equal(failures, 2 * [(f"[{host.ipv6[0]}]:7", "ECONNREFUSED")], "failures told")
+
+
+
 @case("v6-drop", userns=True)
 def happy_in_user_namespace(network):
     """The same as another user's root."""

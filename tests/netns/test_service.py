@@ -252,7 +252,7 @@ def unusable_records(network):
         check(not network.find("query", name=target.name), f"the target was asked for with {what}")
 
 
-# spec: SVCB-5
+# spec: SVCB-5 GROUP-1
 @case()
 def h3_beside_tcp(network):
     """h3 beside the default protocol, and an ech parameter, change nothing."""
