@@ -5,6 +5,7 @@
 #include <linux/netlink.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <vector>
 
 #include "resolver/clock.h"
@@ -23,8 +24,9 @@ using bytes = std::vector<std::uint8_t>;
 
 template <typename T>
 void append(bytes& to, const T& value) {
-  const auto* from = reinterpret_cast<const std::uint8_t*>(&value);
-  to.insert(to.end(), from, from + sizeof value);
+  const std::size_t before = to.size();
+  to.resize(before + sizeof value);
+  std::memcpy(to.data() + before, &value, sizeof value);
 }
 
 const bytes some_option = {38, 2, 7, 8, 0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0};
