@@ -1,9 +1,12 @@
 #include "racer/core.h"
 
 #include "racer/nonblocking_connect.h"
+#include "racer/progress.h"
 #include "resolver/clock.h"
 #include "resolver/lookup_intent.h"
 #include "shim/base/address_filter.h"
+
+#include <fcntl.h>
 
 #include <algorithm>
 
@@ -98,6 +101,11 @@ bool fork_prepare() {
     }
     real->poll(nullptr, 0, 1);
   }
+  // The child is not known to live shorter than this process, and nobody lifts the veil for it.
+  c.races.for_each_used([&](pending_race& r) {
+    const int flags = r.veiled != 0 ? real->fcntl(r.fd, F_GETFD) : FD_CLOEXEC;
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) abandon(c, r, "a child may hold the socket");
+  });
   c.mask_before_fork = before;
   return true;
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <iterator>
 
 #include "racer/core.h"
 #include "racer/open_files.h"
@@ -97,6 +98,13 @@ bool find_everyone(const pending_race& r, fd_list& aliases, epoll_entry_list& en
          find_epoll_entries(aliases, outsider(r), entries);
 }
 
+void note_replacement(std::uint64_t before, std::uint64_t after) {
+  happy_pending& pending = *the_core().host.pending;
+  const std::size_t at = pending.replacements++ % std::size(pending.replaced);
+  __atomic_store_n(&pending.replaced[at][0], before, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&pending.replaced[at][1], after, __ATOMIC_SEQ_CST);
+}
+
 }  // namespace
 
 bool can_hand_over(const pending_race& r) {
@@ -123,6 +131,7 @@ bool hand_over(pending_race& r) {
     register_again(entries);
     return false;
   }
+  note_replacement(r.cookie, r.winner_socket.cookie());
   bool done = false;
   for (std::size_t i = 0; i < aliases.size(); ++i) {
     // To find them has taken its time, and a thread that closes one of them waits for us so long only.

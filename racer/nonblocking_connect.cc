@@ -9,7 +9,9 @@
 #include "racer/connect_call.h"
 #include "racer/handover.h"
 #include "racer/history_notes.h"
+#include "racer/open_files.h"
 #include "racer/progress.h"
+#include "racer/veiled_connect.h"
 #include "resolver/clock.h"
 #include "shim/base/handler_sign.h"
 
@@ -189,6 +191,26 @@ bool covers(unsigned first, unsigned last, int fd) {
   return first <= number && number <= last;
 }
 
+// A veiled socket lives on where somebody else has it, and would show a handshake for ever: a copy in this process is
+// looked after in its place, and a relative's gets an attempt of its own. True: it has been.
+bool leave_veil_to_copy(pending_race& r, program_socket& s, unsigned first, unsigned last) {
+  if (r.veiled != s.cookie || socket_cookie(s.fd) != s.cookie) return false;
+  if (!is_connecting(s.fd)) {
+    take_what_arrives(s.fd);  // disconnected, and perhaps used again
+    return false;
+  }
+  fd_list numbers;
+  find_aliases(s.fd, r.original_dup.get(), numbers);
+  for (const int number : numbers) {
+    if (covers(first, last, number)) continue;
+    if (r.fd == s.fd) r.fd = number;
+    s.fd = number;
+    return true;
+  }
+  if (is_shared_with_relatives(s.fd, r.thread)) lift_veil(r);
+  return false;
+}
+
 bool waits_for_socket_of(const pending_race& r, const int* fds, unsigned count) {
   return std::any_of(r.sockets.begin(), r.sockets.end(), [&](const program_socket& s) {
     return fds == nullptr || std::find(fds, fds + count, s.fd) != fds + count;
@@ -350,7 +372,7 @@ void fds_closing(core& c, unsigned first, unsigned last) {
     }
     for (std::size_t i = r.sockets.size(); r.used && i-- > 0;) {
       const program_socket s = r.sockets[i];
-      if (!covers(first, last, s.fd)) continue;
+      if (!covers(first, last, s.fd) || leave_veil_to_copy(r, r.sockets[i], first, last)) continue;
       r.sockets.erase(i);
       let_go(c, r, s.cookie, now);
     }

@@ -70,8 +70,10 @@ bool parse_entry(std::string_view line, epoll_entry& out) {
   std::memcpy(text, line.data(), std::min(line.size(), sizeof text - 1));
   unsigned events = 0;
   unsigned long long data = 0;
-  if (std::sscanf(text, "tfd: %d events: %x data: %llx", &out.fd, &events, &data) != 3)
+  if (std::sscanf(text, "tfd: %d events: %x data: %llx pos:%*d ino:%lx", &out.fd, &events, &data,
+                  &out.inode) < 3) {
     return false;
+  }
   out.events = events;
   out.data = data;
   return true;
@@ -122,6 +124,22 @@ void for_each_entry(int set, Function&& visit) {
   });
 }
 
+unsigned long inode_of(const fd_list& fds) {
+  struct stat file {};
+  return !fds.empty() && real->fstat(fds[0], &file) == 0 ? file.st_ino : 0;
+}
+
+bool is_known(const fd_list& fds, int fd) {
+  return std::find(fds.begin(), fds.end(), fd) != fds.end();
+}
+
+// Adds the entry, if it is one for the file. False: see find_epoll_entries().
+bool collect(const epoll_entry& e, const fd_list& fds, unsigned long inode, epoll_entry_list& out) {
+  const bool known = is_known(fds, e.fd);
+  if (e.inode == 0 || inode == 0) return !known || out.push_back(e);
+  return e.inode != inode || (known && out.push_back(e));
+}
+
 }  // namespace
 
 class open_files {
@@ -142,13 +160,10 @@ class open_files {
   bool find_entries(const fd_list& fds, int outside, epoll_entry_list& out) {
     refresh();
     read_entries(outside);
-    bool room = true;
-    for (const int fd : fds) {
-      const epoll_entry like{.fd = fd};
-      const auto [first, last] = std::equal_range(entries_.begin(), entries_.end(), like, by_fd);
-      for (auto e = first; e != last; ++e) room = out.push_back(*e) && room;
-    }
-    return room;
+    bool movable = true;
+    const unsigned long inode = inode_of(fds);
+    for (const epoll_entry& e : entries_) movable = collect(e, fds, inode, out) && movable;
+    return movable;
   }
 
  private:
@@ -157,7 +172,6 @@ class open_files {
     int number;
   };
   static bool by_cookie(const socket& a, const socket& b) { return a.cookie < b.cookie; }
-  static bool by_fd(const epoll_entry& a, const epoll_entry& b) { return a.fd < b.fd; }
 
   void refresh() {
     constexpr duration lifetime = milliseconds(20);
@@ -182,7 +196,6 @@ class open_files {
       if (!is_epoll_set(number, outside)) continue;
       for_each_entry(number, [&](const epoll_entry& e) { entries_.push_back(e); });
     }
-    if (!others_.empty()) std::stable_sort(entries_.begin(), entries_.end(), by_fd);
     others_.clear();
   }
 
@@ -260,15 +273,15 @@ bool is_shared_with_relatives(int fd, pid_t thread) {
 bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out) {
   out.clear();
   if (batch != nullptr) return batch->files().find_entries(fds, outside, out);
-  bool room = true;
+  bool movable = true;
+  const unsigned long inode = inode_of(fds);
   for_each_fd([&](int number) {
     if (!is_no_socket(socket_cookie(number)) || !is_epoll_set(number, outside)) return;
     for_each_entry(number, [&](const epoll_entry& entry) {
-      if (std::find(fds.begin(), fds.end(), entry.fd) == fds.end()) return;
-      room = out.push_back(entry) && room;
+      movable = collect(entry, fds, inode, out) && movable;
     });
   });
-  return room;
+  return movable;
 }
 
 }  // namespace happy

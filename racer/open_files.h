@@ -51,14 +51,17 @@ struct epoll_entry {
   int fd = -1;
   std::uint32_t events = 0;
   std::uint64_t data = 0;
+  unsigned long inode = 0;  // of its file; 0: an old kernel does not say
 };
 
 // Entries of one socket: a program waits for it in one set, seldom in two.
 inline constexpr std::size_t max_epoll_entries = 32;
 using epoll_entry_list = bounded_vector<epoll_entry, max_epoll_entries>;
 
-// Every entry for one of `fds` in any epoll set of this process, as the kernel has it. `outside`: a socket
-// under a number under which no set has it.
+// Every entry for one of `fds`, the numbers of one file, in any epoll set of this process, as the kernel has it:
+// entries of another file that was known by such a number are left out. `outside`: a socket under a number under
+// which no set has it. False: there are too many, or one was made under a number that the program has closed since,
+// and cannot be taken out.
 //
 // Context:  reads /proc/self/fdinfo of each epoll set, which costs as much as the set is long.
 bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out);

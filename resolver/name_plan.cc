@@ -115,6 +115,17 @@ bool hosts_mention(std::string_view hosts, std::string_view name) {
   return false;
 }
 
+bool host_conf_reorders(std::string_view text) {
+  bool on = false;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    line = line.substr(0, line.find('#'));
+    if (!equal_ignoring_case(take_word(line, is_space), "reorder")) continue;
+    on = equal_ignoring_case(take_word(line, is_space).substr(0, 2), "on");
+  }
+  return on;
+}
+
 bool gai_conf_has_reload(std::string_view text) {
   while (!text.empty()) {
     std::string_view line = take_line(text);

@@ -26,7 +26,9 @@ struct system_snapshot {
   bool hosts_unreadable = false;
   bool gai_conf_reloads = false;  // or is unreadable: which order holds is hard to know
   bool host_aliases = false;      // HOSTALIASES is set
-  std::uint64_t generation = 0;   // differs when any of this does: what was remembered is outdated
+  bool reorders_hosts =
+      false;  // "reorder on" in host.conf: gethostbyname() puts near addresses first
+  std::uint64_t generation = 0;  // differs when any of this does: what was remembered is outdated
 };
 
 // How to ask for a name.
@@ -48,6 +50,7 @@ std::variant<name_plan, decline_reason> plan_name(std::string_view node,
 bool hosts_mention(std::string_view hosts, std::string_view name);
 
 // A line of gai.conf says "reload": libc looks at the file again, and we do not.
+bool host_conf_reorders(std::string_view text);
 bool gai_conf_has_reload(std::string_view text);
 
 }  // namespace happy

@@ -89,6 +89,7 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   if (const auto* reason = std::get_if<decline_reason>(&planned)) {
     return decline(id, question.node, to_text(*reason));
   }
+  if (options.as_host && files.reorders_hosts) return decline(id, question.node, "host.conf");
   if (!thread_resolver_agrees(*std::get<name_plan>(planned).config)) {
     return decline(id, question.node, "the program's own resolver state");
   }
@@ -115,7 +116,9 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
   const std::uint16_t named_port = r->form_.kinds.empty() ? 0 : r->form_.kinds[0].port;
   r->port_ = named_port != 0 || options.as_host ? named_port : options.usual_port;
   const bool maps = w.mapping() != v4_mapping::none;
-  if (!maps) r->srv_ = srv_service_of(question.service, named_port, options);
+  // Who may want to bind means an address of its own host, never an SRV target's.
+  if (!maps && (w.flags & AI_PASSIVE) == 0)
+    r->srv_ = srv_service_of(question.service, named_port, options);
   r->wants_companions_ =
       !maps && !options.as_host && (named_port == 0 || named_port == options.companion_port);
   r->meant_ = begin_intent(id, r->node_, maps ? AF_UNSPEC : w.af, now);

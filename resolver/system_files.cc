@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "resolver/text_scan.h"
+
 namespace happy {
 namespace {
 
@@ -17,6 +19,13 @@ constexpr std::size_t max_hosts_file = 16 * 1024 * 1024;
 std::optional<std::string> environment_variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// An environment variable has the last word.
+bool reorders(const text_file& host_conf) {
+  if (const auto said = environment_variable("RESOLV_REORDER"))
+    return equal_ignoring_case(said->substr(0, 2), "on");
+  return !host_conf.readable() || host_conf_reorders(*host_conf.text());
 }
 
 std::string host_name() {
@@ -32,7 +41,9 @@ system_files::system_files(const std::string& root)
     : resolv_conf_(root + "/etc/resolv.conf", max_small_file),
       nsswitch_conf_(root + "/etc/nsswitch.conf", max_small_file),
       hosts_(root + "/etc/hosts", max_hosts_file),
-      gai_conf_(root + "/etc/gai.conf", max_small_file) {}
+      gai_conf_(root + "/etc/gai.conf", max_small_file),
+      host_conf_(environment_variable("RESOLV_HOST_CONF").value_or(root + "/etc/host.conf"),
+                 max_small_file) {}
 
 system_files::surroundings system_files::look_around() {
   surroundings s;
@@ -63,6 +74,7 @@ std::shared_ptr<const system_snapshot> system_files::make_snapshot() const {
   made->hosts = hosts_.text();
   made->hosts_unreadable = !hosts_.readable();
   made->gai_conf_reloads = !gai_conf_.readable() || gai_conf_has_reload(*gai_conf_.text());
+  made->reorders_hosts = reorders(host_conf_);
   made->host_name = surroundings_.resolver.host_name;
   made->host_aliases = surroundings_.host_aliases;
   made->generation = generation_;
@@ -76,6 +88,7 @@ std::shared_ptr<const system_snapshot> system_files::current() {
     if (file->refresh()) changed = true;
   }
   if (!changed) return snapshot_;
+  if (snapshot_ == nullptr) host_conf_.refresh();
   surroundings_ = std::move(now);
   ++generation_;
   snapshot_ = make_snapshot();

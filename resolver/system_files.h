@@ -37,6 +37,7 @@ class system_files {
   text_file nsswitch_conf_;
   text_file hosts_;
   text_file gai_conf_;
+  text_file host_conf_;  // read once, as by glibc
   surroundings surroundings_;
   std::shared_ptr<const system_snapshot> snapshot_;
   std::uint64_t generation_ = 0;

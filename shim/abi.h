@@ -135,6 +135,10 @@ struct happy_pending {
   /* A set bit for every address that any lookup has given: connect() to an address whose bit is not set
    * is not looked at. */
   uint64_t known_addresses[4];
+  /* SO_COOKIE of the sockets that were last replaced, and of those in their place: noted before it is done, so that a
+   * call that began before is told from one whose number shows a stranger's. */
+  uint64_t replaced[16][2];
+  uint32_t replacements;
 };
 
 /* Of a translated socket: what connects by IPv6 to an address that the program gave as IPv4. Without the

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -53,10 +54,22 @@ std::uint64_t cookie_of(int fd) {
   return said == 0 ? cookie : 0;
 }
 
+// Whether a race of this very socket has put another in its place since.
+bool was_replaced(std::uint64_t before, std::uint64_t now) {
+  for (const auto& r : pending_counts.replaced) {
+    if (__atomic_load_n(&r[1], __ATOMIC_SEQ_CST) == now &&
+        __atomic_load_n(&r[0], __ATOMIC_SEQ_CST) == before) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // The real connect(). To begin a race can take its time where many threads do: the socket may have been closed
 // by another thread meanwhile, and its number may show a stranger's.
 int connect_same_socket(const happy_connect& call) {
-  if (call.cookie == 0 || cookie_of(call.fd) == call.cookie)
+  const std::uint64_t now = call.cookie == 0 ? 0 : cookie_of(call.fd);
+  if (now == call.cookie || was_replaced(call.cookie, now))
     return real->connect(call.fd, call.to, call.length);
   errno = EBADF;
   return -1;
@@ -281,9 +294,32 @@ int plain_connect(int fd, const sockaddr* to, socklen_t length) {
   return second_way(real->connect(fd, to, length), fd, to, length);
 }
 
+// What a disconnected socket connects to from here on is not its race's, which before the delay has passed would not
+// notice.
+void end_race_if_disconnected(int fd) {
+  if (!races_pending()) return;
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (raw_syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, reinterpret_cast<long>(&info),
+                  reinterpret_cast<long>(&length)) == 0 &&
+      info.tcpi_state == TCP_CLOSE) {
+    note_closing(static_cast<unsigned>(fd), static_cast<unsigned>(fd));
+  }
+}
+
+bool disconnects(const sockaddr* to, socklen_t length) {
+  return length >= sizeof(sa_family_t) && to->sa_family == AF_UNSPEC;
+}
+
 int hook_connect(int fd, const sockaddr* to, socklen_t length) {
   if (!is_readable(to, length))
     return real->connect(fd, to, length);  // EFAULT is the kernel's to say
+  if (disconnects(to, length)) {
+    const int result = real->connect(fd, to, length);
+    end_race_if_disconnected(fd);
+    return result;
+  }
+  end_race_if_disconnected(fd);  // it has failed
   const pass_reason reason = judge_connect(to, length);
   if (reason != pass_reason::none) {
     trace_pass("connect", reason);

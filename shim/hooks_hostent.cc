@@ -18,6 +18,7 @@
 #include "shim/policy.h"
 #include "shim/process.h"
 #include "shim/silent_nameservers.h"
+#include "shim/stack_room.h"
 
 namespace happy {
 namespace {
@@ -31,6 +32,7 @@ constinit late_function<decltype(&::gethostbyname2_r)> real_gethostbyname2_r{"ge
 void remember(const char* name, const hostent* answer) {
   if (answer == nullptr || !hooks_live() || judge_lookup(name, nullptr) != pass_reason::none)
     return;
+  if (!has_stack(lookup_stack)) return;
   errno_saver keep;
   const happy_engine* engine = foreign_process() ? nullptr : load_engine();
   if (engine == nullptr) return;
@@ -76,6 +78,7 @@ void fill(hostent& host, host_parts& parts, const char* name, const in_addr& fou
 const happy_engine* engine_for_bridge(const char* name) {
   if (!may_bridge() || !hooks_live() || judge_lookup(name, nullptr) != pass_reason::none)
     return nullptr;
+  if (!has_stack(lookup_stack)) return nullptr;
   char ignored[HAPPY_MAX_NAME];
   return foreign_process() || !copy_name(ignored, name) ? nullptr : load_engine();
 }
@@ -104,7 +107,7 @@ hostent* bridged(const char* name) {
 bool answered_by_engine(const char* name, int af, happy_host_space& space, int& code) {
   if (!hooks_live() || (af != AF_INET && af != AF_INET6)) return false;
   silent_nameservers::give_back();
-  if (judge_lookup(name, nullptr) != pass_reason::none) return false;
+  if (judge_lookup(name, nullptr) != pass_reason::none || !has_stack(lookup_stack)) return false;
   const happy_engine* engine = foreign_process() ? nullptr : load_engine();
   if (engine == nullptr) return false;
   const bool answered = look_up_host(engine, name, af, space, code);
@@ -149,18 +152,27 @@ class answer_place {
   alignas(std::max_align_t) char buffer_[usual_host_size]{};
 };
 
-// `libc`: asks it.
-template <typename Libc>
-hostent* look_up(const char* name, int af, answer_place& place, const Libc& real_function) {
+// What our own lookup says; false: libc is to be asked. Its buffer is not to be on the stack while libc is.
+[[gnu::noinline]] bool look_up_by_engine(const char* name, int af, answer_place& place, int& code,
+                                         hostent*& answer) {
   hostent found;
   alignas(std::max_align_t) char buffer[usual_host_size];
   happy_host_space space{&found, buffer, sizeof buffer, 0, 0};
+  if (!answered_by_engine(name, af, space, code)) return false;
+  const bool is_found = space.resolver_error == 0;
+  *libc.h_errno_location() = is_found ? space.left_error : space.resolver_error;
+  answer = is_found ? place.keep(found, buffer) : nullptr;
+  return true;
+}
+
+// `libc`: asks it.
+template <typename Libc>
+hostent* look_up(const char* name, int af, answer_place& place, const Libc& real_function) {
+  if (!has_stack(lookup_stack)) return real_function();
   int code = 0;
   hostent* answer = nullptr;
-  if (answered_by_engine(name, af, space, code)) {
-    const bool is_found = space.resolver_error == 0;
-    *libc.h_errno_location() = is_found ? space.left_error : space.resolver_error;
-    if (is_found) return place.keep(found, buffer);
+  if (look_up_by_engine(name, af, place, code, answer)) {
+    if (answer != nullptr) return answer;
   } else {
     const silent_nameservers passed_over(code == EAI_AGAIN);
     answer = real_function();
@@ -197,7 +209,11 @@ int look_up_r(const char* name, int af, happy_host_space space, hostent** answer
               int* resolver_error, const Libc& real_function) {
   int code = 0;
   if (answered_by_engine(name, af, space, code)) {
-    *answer = space.resolver_error == 0 ? space.host : nullptr;
+    const bool is_found = space.resolver_error == 0;
+    *answer = is_found ? space.host : nullptr;
+    // libc's resolver leaves it there, too: it is what perl's $? shows.
+    const bool asked = space.resolver_error != NETDB_INTERNAL;
+    if (asked) *libc.h_errno_location() = is_found ? space.left_error : space.resolver_error;
   } else {
     const silent_nameservers passed_over(code == EAI_AGAIN);
     code = real_function();

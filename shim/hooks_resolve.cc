@@ -15,6 +15,7 @@
 #include "shim/process.h"
 #include "shim/serving.h"
 #include "shim/silent_nameservers.h"
+#include "shim/stack_room.h"
 #include "shim/trace.h"
 
 namespace happy {
@@ -165,7 +166,8 @@ int hook_getaddrinfo(const char* node, const char* service, const addrinfo* hint
     return reason == pass_reason::numeric ? resolve_literal(node, service, hints, result)
                                           : real_getaddrinfo.get()(node, service, hints, result);
   }
-  const happy_engine* engine = foreign_process() ? nullptr : load_engine();
+  const bool possible = !foreign_process() && has_stack(lookup_stack);
+  const happy_engine* engine = possible ? load_engine() : nullptr;
   if (engine == nullptr) {
     trace_pass("getaddrinfo", pass_reason::engine_missing);
     return real_getaddrinfo.get()(node, service, hints, result);

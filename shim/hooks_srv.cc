@@ -12,6 +12,7 @@
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/process.h"
+#include "shim/silent_nameservers.h"
 
 // Where glibc's header renames what programs write.
 #undef res_query
@@ -78,6 +79,7 @@ int no_such_function() {
 template <typename Function, typename... State>
 int query(Function ask, const question& q, State... state) {
   if (ask == nullptr) return no_such_function();
+  silent_nameservers::give_back();
   const int size = ask(state..., q.name, q.record_class, q.type, q.answer, q.room);
   notice(q, std::min(size, q.room));
   return size;

@@ -7,7 +7,9 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include "shim/base/handler_sign.h"
@@ -52,12 +54,17 @@ std::int64_t now_ns() {
 struct patience {
   std::int64_t until = -1;
 
+  // Thirty years are for ever: no number overflows.
+  static std::int64_t seconds(time_t s) { return std::min<std::int64_t>(s, billion) * billion; }
+
   static patience of_ms(int ms) { return {ms < 0 ? -1 : now_ns() + std::int64_t{ms} * 1'000'000}; }
   static patience of(const timespec* t) {
-    return {t == nullptr ? -1 : now_ns() + t->tv_sec * billion + t->tv_nsec};
+    return {t == nullptr ? -1 : now_ns() + seconds(t->tv_sec) + t->tv_nsec};
   }
   static patience of(const timeval* t) {
-    return {t == nullptr ? -1 : now_ns() + t->tv_sec * billion + t->tv_usec * 1000};
+    return {t == nullptr ? -1
+                         : now_ns() + seconds(t->tv_sec) +
+                               std::min<std::int64_t>(t->tv_usec, billion * 1000) * 1000};
   }
 
   std::int64_t left() const {
@@ -66,6 +73,12 @@ struct patience {
     return rest > 0 ? rest : 0;
   }
 };
+
+// What the kernel refuses is the kernel's to refuse.
+bool is_valid(const timespec* t) {
+  return t == nullptr || (t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < billion);
+}
+bool is_valid(const timeval* t) { return t == nullptr || (t->tv_sec >= 0 && t->tv_usec >= 0); }
 
 // What is waited for other than to write. A thread that waits to read from more than fit is taken for one that
 // waits for everything: it wakes every 10 ms while a race is on.
@@ -125,6 +138,9 @@ read_waits waits_in(const pollfd* fds, nfds_t count) {
 }
 
 int poll_in_slices(pollfd* fds, nfds_t count, const patience& caller, const sigset_t* mask) {
+  constexpr timespec at_once{};
+  // What cannot be read is the kernel's to refuse.
+  if (const int result = real_ppoll.get()(fds, count, &at_once, mask); result < 0) return result;
   return in_slices(caller, waits_in(fds, count), telling::again, [&](std::int64_t ns) {
     const timespec slice = to_timespec(ns);
     return real_ppoll.get()(fds, count, ns < 0 ? nullptr : &slice, mask);
@@ -186,8 +202,9 @@ int epoll_in_slices(int set, epoll_event* events, int size, const patience& call
                     const sigset_t* mask) {
   return in_slices(caller, {}, telling::once, [&](std::int64_t ns) {
     constexpr std::int64_t ms = 1'000'000;
-    return real_epoll_pwait.get()(set, events, size,
-                                  ns < 0 ? -1 : static_cast<int>((ns + ms - 1) / ms), mask);
+    return real_epoll_pwait.get()(
+        set, events, size,
+        ns < 0 ? -1 : static_cast<int>(std::min<std::int64_t>((ns + ms - 1) / ms, INT_MAX)), mask);
   });
 }
 
@@ -209,7 +226,7 @@ __attribute__((visibility("default"))) int poll(pollfd* fds, nfds_t count, int t
 
 __attribute__((visibility("default"))) int ppoll(pollfd* fds, nfds_t count, const timespec* timeout,
                                                  const sigset_t* mask) {
-  if (!races_pending()) return real_ppoll.get()(fds, count, timeout, mask);
+  if (!races_pending() || !is_valid(timeout)) return real_ppoll.get()(fds, count, timeout, mask);
   return poll_in_slices(fds, count, patience::of(timeout), mask);
 }
 
@@ -225,7 +242,7 @@ __attribute__((visibility("default"))) int __poll_chk(pollfd* fds, nfds_t count,
 __attribute__((visibility("default"))) int __ppoll_chk(pollfd* fds, nfds_t count,
                                                        const timespec* timeout,
                                                        const sigset_t* mask, size_t size) {
-  if (!races_pending() || size / sizeof(pollfd) < count) {
+  if (!races_pending() || !is_valid(timeout) || size / sizeof(pollfd) < count) {
     return real_ppoll_chk.get()(fds, count, timeout, mask, size);
   }
   return poll_in_slices(fds, count, patience::of(timeout), mask);
@@ -233,7 +250,7 @@ __attribute__((visibility("default"))) int __ppoll_chk(pollfd* fds, nfds_t count
 
 __attribute__((visibility("default"))) int select(int count, fd_set* read, fd_set* write,
                                                   fd_set* except, timeval* timeout) {
-  if (!races_pending() || !fits(count))
+  if (!races_pending() || !is_valid(timeout) || !fits(count))
     return real_select.get()(count, read, write, except, timeout);
   const patience caller = patience::of(timeout);
   const int result = select_in_slices(count, read, write, except, caller, nullptr);
@@ -247,7 +264,7 @@ __attribute__((visibility("default"))) int select(int count, fd_set* read, fd_se
 __attribute__((visibility("default"))) int pselect(int count, fd_set* read, fd_set* write,
                                                    fd_set* except, const timespec* timeout,
                                                    const sigset_t* mask) {
-  if (!races_pending() || !fits(count)) {
+  if (!races_pending() || !is_valid(timeout) || !fits(count)) {
     return real_pselect.get()(count, read, write, except, timeout, mask);
   }
   return select_in_slices(count, read, write, except, patience::of(timeout), mask);
@@ -268,7 +285,8 @@ __attribute__((visibility("default"))) int epoll_pwait(int set, epoll_event* eve
 __attribute__((visibility("default"))) int epoll_pwait2(int set, epoll_event* events, int size,
                                                         const timespec* timeout,
                                                         const sigset_t* mask) {
-  if (!clocked_races()) return real_epoll_pwait2.get()(set, events, size, timeout, mask);
+  if (!clocked_races() || !is_valid(timeout))
+    return real_epoll_pwait2.get()(set, events, size, timeout, mask);
   return epoll_in_slices(set, events, size, patience::of(timeout), mask);
 }
 

@@ -22,6 +22,7 @@ silent_nameservers::silent_nameservers(bool silent) {
   const errno_saver keep;
   const res_state state = real_res_state.get()();
   if ((state->options & RES_INIT) == 0 && real_res_ninit.get()(state) != 0) return;
+  watch_.emplace([](void*) { give_back(); }, nullptr);
   taken = state->nscount;
   state->nscount = 0;
 }

@@ -1,6 +1,10 @@
 // libc's lookups without its dns module.
 #pragma once
 
+#include <optional>
+
+#include "shim/departure.h"
+
 namespace happy {
 
 // While it lives, the calling thread's resolver state (_res) has no nameservers, if they have been found silent: dns
@@ -12,8 +16,11 @@ class silent_nameservers {
   silent_nameservers(const silent_nameservers&) = delete;
   silent_nameservers& operator=(const silent_nameservers&) = delete;
 
-  // For a thread that left libc's lookup by siglongjmp().
+  // For who asks libc's resolver meanwhile: a module behind dns.
   static void give_back();
+
+ private:
+  std::optional<departure_watch> watch_;  // the thread may leave libc's lookup by siglongjmp()
 };
 
 }  // namespace happy

@@ -290,3 +290,31 @@ def traced_to(network, target):
 for target in ("closed-pipe", "closed", "no-size", "full", "no-folder", "folder", "fifo"):
     REGISTRY[f"again_trace_{target.replace('-', '_')}"] = Case(traced_to, ("v6-reset",), (target,), load=LIGHT,
                                                                lab_options=ONE_RETRY)
+
+# -- what a socket, a stack and an error code must not notice --
+
+
+@case("v6-drop")
+def disconnected_in_mid_race(network):
+    """connect() to AF_UNSPEC ends the race: what the socket connects to then is none of the name's addresses. Waiting
+    calls that the kernel refuses are refused."""
+    hardening.compare(network, "disconnected in mid-race",
+                      lambda host: victim("disconnected", host.name, 7, "2001:db8:2::77"))
+
+
+def small_stack(network, kib):
+    """Where there is no room for our own lookup, libc's is done."""
+    hardening.compare(network, f"a stack of {kib} KiB", lambda host: victim("small_stack", kib, host.name), sooner=True)
+
+
+for kib in (16, 24, 32, 64):
+    REGISTRY[f"small_stack_of_{kib}"] = Case(small_stack, (), (kib,), load=LIGHT)
+
+H_ERRNO = "for my $n (@ARGV) { $? = 0; my @h = gethostbyname($n); print 'error ', $?, ' ', scalar(@h), chr(10) }"
+
+
+@case()
+def h_errno_of_reentrant_functions(network):
+    """gethostbyname_r(), which perl calls, sets the thread's h_errno too."""
+    network.set_record("servfail.test", "A", action="servfail")
+    hardening.compare(network, "h_errno", lambda host: ["perl", "-e", H_ERRNO, host.name, "absent.test", "servfail.test"])
