@@ -49,8 +49,10 @@ std::variant<name_plan, decline_reason> plan_name(std::string_view node,
 // pass over (a broken address) count too: the real function judges then.
 bool hosts_mention(std::string_view hosts, std::string_view name);
 
-// A line of gai.conf says "reload": libc looks at the file again, and we do not.
+// The last word of host.conf on "reorder" is "on".
 bool host_conf_reorders(std::string_view text);
+
+// A line of gai.conf says "reload": libc looks at the file again, and we do not.
 bool gai_conf_has_reload(std::string_view text);
 
 }  // namespace happy

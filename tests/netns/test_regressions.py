@@ -318,3 +318,16 @@ def h_errno_of_reentrant_functions(network):
     """gethostbyname_r(), which perl calls, sets the thread's h_errno too."""
     network.set_record("servfail.test", "A", action="servfail")
     hardening.compare(network, "h_errno", lambda host: ["perl", "-e", H_ERRNO, host.name, "absent.test", "servfail.test"])
+
+
+@case()
+def reorder_is_obeyed(network):
+    """RESOLV_REORDER=on: gethostbyname() puts the addresses of the host's own networks first."""
+    near = "192.0.2.80"  # the client is in 192.0.2.0/24
+    script = "import socket, sys; print(socket.gethostbyname_ex(sys.argv[1])[2])"
+    def command(host):
+        network.set_record(host.name, "A", records=["198.51.100.8", near])
+        return ["/usr/bin/python3", "-c", script, host.name]
+
+    _, bare, _ = hardening.compare(network, "RESOLV_REORDER", command, environment={"RESOLV_REORDER": "on"})
+    check_equal(bare.output.startswith(f"['{near}'"), True, f"bare reorders ({bare.output!r})")

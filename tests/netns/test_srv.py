@@ -389,3 +389,17 @@ def apt_get_by_srv(network):
         check_equal({role for role, _ in bare["syns"]}, {"one"} if state == "healthy" else {"one", "two", "last"} -
                     ({"two"} if state == "silent" else set()), f"targets, bare, {state}")
         check_equal(happy, bare, f"with libhappy, {state}")
+
+
+@case()
+def servers_bind_to_their_own(network):
+    """With AI_PASSIVE a service's name is that of the address to bind to: no SRV record is asked for."""
+    network.set_record("_xmpp-server._tcp.passive.test", "SRV", records=["1 1 5269 far.test"])
+    network.set_record("far.test", "A", records=["198.51.100.9"])
+    network.set_record("passive.test", "A", records=["192.0.2.2"])
+    script = ("import socket\n"
+              "for found in socket.getaddrinfo('passive.test', 'xmpp-server', socket.AF_INET, socket.SOCK_STREAM, 0, socket.AI_PASSIVE):\n"
+              "    socket.socket(found[0]).bind(found[4]); print(found[4])\n")
+    run = network.run(python(script), happy=True)
+    check_equal((run.status, run.output), (0, "('192.0.2.2', 5269)\n"), "what is bound to")
+    check_equal(network.find("query", type="SRV"), [], "queries for SRV")
