@@ -1,7 +1,8 @@
 // Many threads that look up, connect, close each other's sockets, put others over them, and fork, for some seconds.
 //
-//   storm [-m] SECONDS THREADS SEED PORT NAME,ADDRESS,ADDRESS...
+//   storm [-c] [-m] SECONDS THREADS SEED PORT NAME,ADDRESS,ADDRESS...
 //
+// -c: careful. No thread forks while another looks up: libc's getaddrinfo() has a lock (check_pf.c) that a child finds as it was.
 // -m: mixed. Every thread connects now with a blocking socket, now with one that does not block, and waits for that by
 // poll(), select() or epoll; and the process serves itself on the loopback by epoll, which all of them use too.
 //
@@ -30,7 +31,8 @@ struct slot {
 
 static struct slot slots[MAX_THREADS];
 static char** names;
-static int name_count, thread_count, mixed, listener;
+static int name_count, thread_count, careful, mixed, listener;
+static pthread_rwlock_t lookups = PTHREAD_RWLOCK_INITIALIZER;
 static struct sockaddr_in own_address = {.sin_family = AF_INET};
 static const char* port;
 static double stop_ms;
@@ -62,7 +64,10 @@ static int ask(const char* name, struct addrinfo** list) {
   char plain[NI_MAXHOST] = "";
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
   memcpy(plain, name, strcspn(name, ","));
-  return getaddrinfo(plain, port, &hints, list);
+  if (careful) pthread_rwlock_rdlock(&lookups);
+  const int code = getaddrinfo(plain, port, &hints, list);
+  if (careful) pthread_rwlock_unlock(&lookups);
+  return code;
 }
 
 // Waits until the kernel has come to a result, or the time is over.
@@ -212,11 +217,14 @@ static int child_works(const char* name) {
 }
 
 static void fork_once(const char* name) {
+  if (careful) pthread_rwlock_wrlock(&lookups);
   pid_t child = fork();
   if (child == 0) {
+    careful = 0;  // alone, and the lock as it was
     alarm(20);
     _exit(!child_works(name));
   }
+  if (careful) pthread_rwlock_unlock(&lookups);
   if (child < 0) return;
   forked++;
   int status;
@@ -300,6 +308,7 @@ static void start_and_end_a_thread(void) {
 }
 
 int main(int argc, char** argv) {
+  if (argc > 1 && !strcmp(argv[1], "-c")) careful = 1, --argc, ++argv;
   if (argc > 1 && !strcmp(argv[1], "-m")) mixed = 1, --argc, ++argv;
   if (argc < 6) return 2;
   thread_count = atoi(argv[2]);
