@@ -122,12 +122,17 @@ intent intent_of(std::uint64_t id, const happy_question& question, const addrinf
   const wish w = read_hints(question.hints);
   intent meant = begin_intent(id, question.node, w.af, now);
   if (w.socktype != 0 && w.socktype != SOCK_STREAM) return meant;
-  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    endpoint where;
-    if (!from_sockaddr(entry->ai_addr, entry->ai_addrlen, where)) continue;
-    if (holds(meant.candidates, where.address)) continue;
-    if (meant.candidates.size() == max_candidates) break;
-    meant.candidates.push_back({.destination = where.address});
+  // A family with very many addresses leaves room for the other.
+  for (const std::size_t room : {max_addresses_per_answer, max_candidates}) {
+    std::size_t taken[2] = {};
+    for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+      endpoint where;
+      if (!from_sockaddr(entry->ai_addr, entry->ai_addrlen, where)) continue;
+      if (holds(meant.candidates, where.address)) continue;
+      if (meant.candidates.size() == max_candidates) break;
+      if (taken[where.address.family == family::ipv4 ? 0 : 1]++ >= room) continue;
+      meant.candidates.push_back({.destination = where.address});
+    }
   }
   put_in_order(meant, meant.candidates);
   trace_order(id, "order", meant.candidates);

@@ -36,7 +36,9 @@ class srv_answers {
   // target counts once, so that a program that walks its list does not race what has failed already.
   //
   // Spec:     XEP-0495 s4.1
-  srv_companions follow(std::string_view name, std::uint32_t& random, time_point now);
+  // `port`: the one that the lookup names; 0: none. It tells apart the records of a target that has several.
+  srv_companions follow(std::string_view name, std::uint32_t& random, time_point now,
+                        std::uint16_t port = 0);
 
  private:
   struct seen {

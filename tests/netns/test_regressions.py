@@ -331,3 +331,13 @@ def reorder_is_obeyed(network):
 
     _, bare, _ = hardening.compare(network, "RESOLV_REORDER", command, environment={"RESOLV_REORDER": "on"})
     check_equal(bare.output.startswith(f"['{near}'"), True, f"bare reorders ({bare.output!r})")
+
+
+@case()
+def many_addresses_leave_room(network):
+    """A list of libc's own with more IPv6 addresses than are kept: IPv4 has its place among them."""
+    ipv6 = [f"2001:db8:2:d::1{number:x}" for number in range(1, 101)]
+    host = network.host("many", [*ipv6, *network.host("live").ipv4])
+    run = network.run(["/usr/bin/python3", "-IS", "-c", f"import socket; print(socket.create_connection(('{host.name}', 7)).getpeername()[0])"],
+                      happy=True, seconds=8)
+    check_equal(run.output, f"{host.ipv4[0]}\n", "peer")
