@@ -55,10 +55,12 @@ attempt_report examine_attempt(const guarded_socket& socket);
 // Whether its handshake has failed: the error is still there to be read. False if the program has closed it.
 bool has_ended(const guarded_socket& socket);
 
-// Whether a TCP state (tcpi_state) is one of the handshake.
-constexpr bool is_handshake(std::uint8_t state) {
-  return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
-}
+// The state (TCP_SYN_SENT ...) of the socket behind `fd`, or no_tcp_state with errno: it is none of TCP's.
+inline constexpr int no_tcp_state = -1;
+int tcp_state(int fd);
+
+// Whether that is one of the handshake.
+constexpr bool is_handshake(int state) { return state == TCP_SYN_SENT || state == TCP_SYN_RECV; }
 
 // Whether the handshake of the socket behind `fd` is under way. Takes nothing away from the program, as
 // reading SO_ERROR would.

@@ -31,10 +31,10 @@ enum class socket_state : std::uint8_t { connecting, connected, failed, gone };
 // Asks without taking anything away from the program: SO_ERROR would be cleared by reading it.
 socket_state state_of(const program_socket& s) {
   if (socket_cookie(s.fd) != s.cookie) return socket_state::gone;
-  tcp_info info{};
-  if (!read_socket(s.fd, IPPROTO_TCP, TCP_INFO, info)) return socket_state::gone;
-  if (is_handshake(info.tcpi_state)) return socket_state::connecting;
-  return info.tcpi_state == TCP_CLOSE ? socket_state::failed : socket_state::connected;
+  const int state = tcp_state(s.fd);
+  if (state == no_tcp_state) return socket_state::gone;
+  if (is_handshake(state)) return socket_state::connecting;
+  return state == TCP_CLOSE ? socket_state::failed : socket_state::connected;
 }
 
 void succeed(core& c, pending_race& r, const endpoint& where, time_point now) {
