@@ -8,6 +8,7 @@
 #include "resolver/clock.h"
 #include "resolver/dns_reply.h"
 #include "resolver/lookup_intent.h"
+#include "resolver/text_scan.h"
 #include "shim/base/raw_syscall.h"
 
 namespace happy {
@@ -124,12 +125,9 @@ bool may_bridge(const core& c, const ipv4_outlook& outlook) {
 namespace {
 
 // 0: no port number.
-std::uint16_t number_of(const char* service) {
-  std::uint32_t port = 0;
-  for (; service != nullptr && *service >= '0' && *service <= '9' && port <= 65535; ++service)
-    port = port * 10 + static_cast<std::uint32_t>(*service - '0');
-  return service != nullptr && *service == 0 && port <= 65535 ? static_cast<std::uint16_t>(port)
-                                                              : 0;
+std::uint16_t port_in(const char* service) {
+  std::uint16_t port = 0;
+  return service != nullptr && read_number(service, port) ? port : std::uint16_t{0};
 }
 
 // A lookup of a target by a program that has the SRV answer: its neighbours join the race.
@@ -137,7 +135,7 @@ void follow_srv(core& c, const happy_question& question, resolve_options& option
   if (options.complete) return;
   auto random = static_cast<std::uint32_t>(clock_now().time_since_epoch().count());
   srv_companions found =
-      c.targets.follow(question.node, random, clock_now(), number_of(question.service));
+      c.targets.follow(question.node, random, clock_now(), port_in(question.service));
   options.companions = std::move(found.records);
   options.companion_port = found.port;
 }

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <iterator>
 
+#include "resolver/text_scan.h"
 #include "shim/base/unique_fd.h"
 
 namespace happy {
@@ -33,7 +34,8 @@ bool append(path_buffer& path, std::size_t& at, std::uint64_t number) {
   return append(path, at, {digits, static_cast<std::size_t>(end - digits)});
 }
 
-std::string_view take_line(std::string_view& text) {
+// One that ends: a file that breaks off in mid-line is not whole.
+std::string_view take_ended_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) return {};
   const std::string_view line = text.substr(0, end);
@@ -50,12 +52,6 @@ std::string_view take_field(std::string_view& line, std::string_view key) {
   const std::string_view value = line.substr(0, end);
   line.remove_prefix(std::min(end + 1, line.size()));
   return value;
-}
-
-template <typename Number>
-bool read_number(std::string_view text, Number& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
 bool read_router(std::string_view text, address& out) {
@@ -102,14 +98,14 @@ std::string format_prefixes(std::span<const stored_prefix> list, std::uint64_t n
 
 std::optional<stored_list> parse_prefixes(std::string_view text, std::uint64_t network) {
   if (text.size() > max_pref64_file) return std::nullopt;
-  std::string_view head = take_line(text);
+  std::string_view head = take_ended_line(text);
   std::uint64_t of_network = 0;
   if (head.substr(0, heading.size()) != heading) return std::nullopt;
   head.remove_prefix(heading.size());
   if (!read_number(head, of_network) || of_network != network) return std::nullopt;
   stored_list list;
   while (!text.empty()) {
-    const std::string_view line = take_line(text);
+    const std::string_view line = take_ended_line(text);
     if (line == "end" && text.empty()) return list;
     const auto p = parse_line(line);
     if (!p || !list.push_back(*p)) return std::nullopt;

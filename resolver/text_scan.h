@@ -1,7 +1,9 @@
 // Lines and words of configuration files, as C string functions would see them.
 #pragma once
 
+#include <charconv>
 #include <string_view>
+#include <system_error>
 
 namespace happy {
 
@@ -45,6 +47,13 @@ constexpr std::string_view take_word(std::string_view& rest, Predicate separates
   const std::string_view word = rest.substr(begin, end - begin);
   rest.remove_prefix(end);
   return word;
+}
+
+// The whole text as a decimal number. False: it is none; `out` is not to be used then.
+template <typename Number>
+bool read_number(std::string_view text, Number& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
 }  // namespace happy

@@ -21,6 +21,7 @@
 #include "shim/pending.h"
 #include "shim/policy.h"
 #include "shim/process.h"
+#include "shim/readable.h"
 #include "shim/trace.h"
 #include "shim/translated.h"
 
@@ -144,18 +145,8 @@ int race(const happy_engine* engine, happy_connect& call) {
   return call.result;
 }
 
-// A system call that reads eight bytes there and then refuses them: EFAULT means what connect() would mean.
-// An aligned word lies in one page.
-bool is_readable_word(std::uintptr_t at) {
-  constexpr long no_such_way = -1;
-  constexpr long size = 8;
-  const std::uintptr_t word = at & ~std::uintptr_t{size - 1};
-  return raw_syscall(SYS_rt_sigprocmask, no_such_way, static_cast<long>(word), 0, size) != -EFAULT;
-}
-
 bool is_readable(const sockaddr* to, socklen_t length) {
   if (to == nullptr || length == 0 || length > sizeof(sockaddr_storage)) return false;
-  constexpr std::uintptr_t smallest_page = 4096;
   const auto first = reinterpret_cast<std::uintptr_t>(to);
   const std::uintptr_t last = first + length - 1;
   const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));

@@ -1,12 +1,9 @@
 // How much of its stack the calling thread has left: threads and coroutines of 16 KiB look names up with libc.
 #pragma once
 
-#include <sys/syscall.h>
-
-#include <cerrno>
 #include <cstdint>
 
-#include "shim/base/raw_syscall.h"
+#include "shim/readable.h"
 
 namespace happy {
 
@@ -19,14 +16,12 @@ inline thread_local constinit std::uintptr_t stack_high = 0;
 //
 // Context:  a system call for each page, the first time; signal-safe.
 inline bool has_stack(std::uintptr_t needed) {
-  constexpr std::uintptr_t page = 4096;
-  constexpr long no_such_way = -1;
-  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~(page - 1);
+  const auto here =
+      reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~(smallest_page - 1);
   const std::uintptr_t lowest = here - needed;
   if (lowest >= stack_low && here <= stack_high) return true;
-  for (std::uintptr_t at = here; at >= lowest; at -= page) {
-    if (raw_syscall(SYS_rt_sigprocmask, no_such_way, static_cast<long>(at), 0, 8) == -EFAULT)
-      return false;
+  for (std::uintptr_t at = here; at >= lowest; at -= smallest_page) {
+    if (!is_readable_word(at)) return false;
   }
   stack_low = lowest;
   stack_high = here;
