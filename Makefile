@@ -387,6 +387,7 @@ install: all ## Into PREFIX, LIBDIR, below DESTDIR
 	install -m 0644 $(out)/libhappy.so $(out)/libhappy-engine.so $(out)/libhappy-netlink.so '$(DESTDIR)$(LIBDIR)'
 	sed -e "s|^\(happy_run_installed_library=\).*|\1'"'$(preload)'"'|" \
 	  -e "s|^\(happy_run_installed_folder=\).*|\1'$(LIBDIR)'|" \
+	  -e "s|^\(happy_run_installed_programs=\).*|\1'$(PREFIX)/bin'|" \
 	  -e '/^  \. "$$happy_run_folder\/happy-knobs"$$/{r build/happy-knobs' -e 'd}' \
 	  scripts/happy-run >$(out)/happy-run.installed
 	install -m 0755 $(out)/happy-run.installed '$(DESTDIR)$(PREFIX)/bin/happy-run'

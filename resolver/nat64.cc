@@ -8,18 +8,6 @@
 namespace happy {
 namespace {
 
-// As the shim has checked it, up to what only parse_prefix() knows: such an item is left out.
-prefix_list parse_list(std::string_view text) {
-  prefix_list result;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    const auto prefix = parse_prefix(text.substr(0, end));
-    if (prefix && !contains(result, *prefix)) result.push_back(*prefix);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return result;
-}
-
 void trace_discovery(const prefix_list& found, const answer* a) {
   if (!trace_on()) return;
   json_line line = trace_line("pref64", 0);
@@ -34,7 +22,8 @@ nat64::nat64(const char* configured) {
   if (configured == nullptr) return;
   const std::string_view text(configured);
   off_ = text == "none";
-  if (!off_) configured_ = parse_list(text);
+  std::string_view ignored;
+  if (!off_) read_prefixes(text, configured_, ignored);
 }
 
 prefix_list nat64::prefixes(time_point now) {

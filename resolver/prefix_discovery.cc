@@ -36,10 +36,6 @@ bool has_witness(const reading& r, std::span<const address> answers) {
 
 }  // namespace
 
-bool contains(const prefix_list& list, const nat64_prefix& prefix) {
-  return std::find(list.begin(), list.end(), prefix) != list.end();
-}
-
 prefix_list discovered_prefixes(std::span<const address> answers) {
   prefix_list result;
   for (const address& answer : answers) {

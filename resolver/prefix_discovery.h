@@ -4,16 +4,11 @@
 #include <span>
 
 #include "resolver/translation.h"
-#include "shim/base/bounded_vector.h"
 
 namespace happy {
 
 // The name with two A records, 192.0.0.170 and 192.0.0.171, and no AAAA but those that a DNS64 makes.
 inline constexpr char discovery_name[] = "ipv4only.arpa";
-
-// More prefixes than any network has translators for one host; further ones are not used.
-inline constexpr std::size_t max_prefixes = 8;
-using prefix_list = bounded_vector<nat64_prefix, max_prefixes>;
 
 // The prefixes behind all AAAA answers for discovery_name, in their order. One of the two well-known
 // addresses is looked for at every place that RFC 6052 has for it. Where an answer shows one at several
@@ -22,7 +17,5 @@ using prefix_list = bounded_vector<nat64_prefix, max_prefixes>;
 //
 // Spec:     RFC 7050 s3; V6ONLY-5
 prefix_list discovered_prefixes(std::span<const address> answers);
-
-bool contains(const prefix_list& list, const nat64_prefix& prefix);
 
 }  // namespace happy

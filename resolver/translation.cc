@@ -1,8 +1,5 @@
 #include "resolver/translation.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "resolver/address_scope.h"
 
 namespace happy {
@@ -22,11 +19,6 @@ std::array<std::size_t, ipv4_size> places(std::uint8_t length) {
   return result;
 }
 
-bool is_length(int length) {
-  return std::find(std::begin(translation_lengths), std::end(translation_lengths), length) !=
-         std::end(translation_lengths);
-}
-
 bool starts_with(const address& a, std::uint8_t first, std::uint8_t second) {
   return a.bytes[0] == first && a.bytes[1] == second;
 }
@@ -43,37 +35,13 @@ bool is_unsuitable(const address& ipv4) {
 }  // namespace
 
 std::optional<nat64_prefix> make_prefix(const address& a, int length) {
-  if (a.family != family::ipv6 || !is_length(length)) return std::nullopt;
-  const bool holds_u_octet = static_cast<std::size_t>(length) > u_octet * 8;
-  if (holds_u_octet && a.bytes[u_octet] != 0) return std::nullopt;
   nat64_prefix prefix;
-  prefix.length = static_cast<std::uint8_t>(length);
-  std::copy_n(a.bytes.begin(), length / 8, prefix.bytes.begin());
-  const bool multicast = prefix.bytes[0] == 0xff;
-  const bool link_local = prefix.bytes[0] == 0xfe && (prefix.bytes[1] & 0xc0) == 0x80;
-  constexpr std::ptrdiff_t before_mapped = 8;  // ::ffff:0:0/96, ::/96, ::1 and ::/32 alike
-  const bool special = std::all_of(prefix.bytes.begin(), prefix.bytes.begin() + before_mapped,
-                                   [](std::uint8_t b) { return b == 0; });
-  if (multicast || link_local || special) return std::nullopt;
-  return prefix;
+  return take_prefix(a, length, prefix) == nullptr ? std::optional(prefix) : std::nullopt;
 }
 
 std::optional<nat64_prefix> parse_prefix(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  char digits[INET6_ADDRSTRLEN] = {};
-  if (slash == std::string_view::npos || slash >= sizeof digits) return std::nullopt;
-  text.copy(digits, slash);
-  in6_addr in6;
-  if (inet_pton(AF_INET6, digits, &in6) != 1) return std::nullopt;
-  const address a = from_in6_addr(in6);
-  for (const std::uint8_t length : translation_lengths) {
-    const char number[] = {static_cast<char>('0' + length / 10),
-                           static_cast<char>('0' + length % 10)};
-    if (text.substr(slash + 1) != std::string_view(number, sizeof number)) continue;
-    const auto prefix = make_prefix(a, length);
-    return prefix && prefix->bytes == a.bytes ? prefix : std::nullopt;
-  }
-  return std::nullopt;
+  nat64_prefix prefix;
+  return read_prefix(text, prefix) == nullptr ? std::optional(prefix) : std::nullopt;
 }
 
 address synthesise(const nat64_prefix& prefix, const address& ipv4) {

@@ -6,19 +6,9 @@
 #include <string_view>
 
 #include "shim/base/endpoint.h"
+#include "shim/base/nat64_prefix.h"
 
 namespace happy {
-
-// RFC 6052 s2.2: the only lengths that a prefix can have, in bits.
-inline constexpr std::uint8_t translation_lengths[] = {96, 64, 56, 48, 40, 32};
-
-// Pref64::/n. What follows its length is zero.
-struct nat64_prefix {
-  std::array<std::uint8_t, 16> bytes{};
-  std::uint8_t length = 96;
-
-  friend constexpr bool operator==(const nat64_prefix&, const nat64_prefix&) = default;
-};
 
 // 64:ff9b::/96
 inline constexpr nat64_prefix well_known_prefix = {{0, 0x64, 0xff, 0x9b}, 96};

@@ -2,6 +2,10 @@
 // libhappy. Needs no privilege; with CAP_NET_RAW it asks the routers once when it starts.
 //
 //   happy-pref64 [--directory DIR]
+//   happy-pref64 --check PREFIXES
+//
+// The second form says what is wrong with a value of HAPPY_PREF64, for happy-run, which as a script cannot read
+// addresses; status 1 if there is something.
 //
 // One process serves one network namespace, all its interfaces. Ends with a signal; what was heard stays
 // in the file until its lifetime is over.
@@ -19,6 +23,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "resolver/netlink/netlink_abi.h"
@@ -191,17 +196,27 @@ int serve(const std::string& folder) {
   }
 }
 
+int check(const char* text) {
+  prefix_list ignored;
+  std::string_view item;
+  const prefix_fault fault = read_prefixes(text, ignored, item);
+  if (fault == nullptr) return 0;
+  std::printf("'%.*s': %s\n", static_cast<int>(item.size()), item.data(), fault);
+  return 1;
+}
+
 }  // namespace
 }  // namespace happy
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "--check") == 0) return happy::check(argv[2]);
   const happy_real functions = happy::libc_functions();
   happy::real = &functions;
   std::string folder = happy::pref64_folder;
   if (argc == 3 && std::strcmp(argv[1], "--directory") == 0) {
     folder = argv[2];
   } else if (argc != 1) {
-    std::fputs("happy-pref64: usage: happy-pref64 [--directory DIR]\n", stderr);
+    std::fputs("happy-pref64: usage: happy-pref64 [--directory DIR] | --check PREFIXES\n", stderr);
     return 2;
   }
   return happy::serve(folder);

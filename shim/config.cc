@@ -1,12 +1,12 @@
 #include "shim/config.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <string_view>
+
+#include "shim/base/nat64_prefix.h"
 
 namespace happy {
 namespace {
@@ -130,28 +130,11 @@ std::uint32_t parse_words(const char* text) {
   }
 }
 
-// "2001:db8:64::/96" up to `length`.
-bool is_prefix(const char* text, std::size_t length) {
-  const auto* slash = static_cast<const char*>(std::memchr(text, '/', length));
-  char address[INET6_ADDRSTRLEN] = {};
-  if (slash == nullptr || static_cast<std::size_t>(slash - text) >= sizeof address) return false;
-  std::memcpy(address, text, static_cast<std::size_t>(slash - text));
-  in6_addr ignored;
-  if (inet_pton(AF_INET6, address, &ignored) != 1 || text + length != slash + 3) return false;
-  for (const char* known : {"32", "40", "48", "56", "64", "96"}) {  // RFC 6052 s2.2
-    if (std::strncmp(slash + 1, known, 2) == 0) return true;
-  }
-  return false;
-}
-
 bool are_prefixes(const char* text) {
   if (std::strcmp(text, "none") == 0) return true;
-  for (;;) {
-    const std::size_t length = std::strcspn(text, ",");
-    if (!is_prefix(text, length)) return false;
-    if (text[length] == 0) return true;
-    text += length + 1;
-  }
+  prefix_list ignored;
+  std::string_view at;
+  return read_prefixes(text, ignored, at) == nullptr;
 }
 
 // RFC 3986 s3.1, as a label of a name.

@@ -13,6 +13,8 @@ value_of() {
   env "$@" "$happy_run" sh -c "printf '%s' \"\${$variable-unset}\"" 2>&1
 }
 
+make --no-print-directory -s build/happy-pref64 >&2 && cp build/happy-pref64 "$clone/build/" || exit 1
+
 # ---- every number of the table
 
 numbers=$(sed -n "s/^happy_run_knob \([A-Z0-9_]*\) number '[^']*' '[^']*' '\([0-9]*\)' '\([0-9]*\)'.*/\1 \2 \3/p" \
@@ -56,9 +58,20 @@ verdict 'one word' swap "$(value_of HAPPY_FORCE HAPPY_FORCE=swap)"
 verdict 'several words' fail:dup3,swap "$(value_of HAPPY_FORCE HAPPY_FORCE=fail:dup3,swap)"
 verdict 'prefixes' 2001:db8::/32,64:ff9b::/96 "$(value_of HAPPY_PREF64 HAPPY_PREF64=2001:db8::/32,64:ff9b::/96)"
 verdict 'no prefix' none "$(value_of HAPPY_PREF64 HAPPY_PREF64=none)"
-for bad in all 64:ff9b:: 64:ff9b::/95 none,64:ff9b::/96 192.0.2.0/96 '64:ff9b::/96 x'; do
-  complaint 2 "HAPPY_PREF64 is '$bad': it takes a list of prefixes" "HAPPY_PREF64=$bad" env HAPPY_PREF64="$bad" "$happy_run" true
+verdict 'every length' 2001:db8::/32,2001:db8:100::/40,2001:db8:1::/48,2001:db8:1:100::/56,2001:db8:1:1::/64,64:FF9B:1::/96 \
+  "$(value_of HAPPY_PREF64 \
+    HAPPY_PREF64=2001:db8::/32,2001:db8:100::/40,2001:db8:1::/48,2001:db8:1:100::/56,2001:db8:1:1::/64,64:FF9B:1::/96)"
+for bad in all 64:ff9b:: 64:ff9b::/95 none,64:ff9b::/96 192.0.2.0/96 '64:ff9b::/96 x' ' 64:ff9b::/96' :::/96 ::/96 ::/32 \
+  ::ffff:0:0/96 fe80::/64 fe80::%lo/64 ff00::/96 ff02::/32 64:ff9b::1/96 64:ff9b::192.0.2.1/96 2001:db8:1::/32 2001:db8:1:1::/56 \
+  2001:db8:0:0:100::/96 2001:db8::/0 2001:db8::/032 2001:db8::/33 2001:db8::/128 2001:db8::/9600 2001:db8::/ /96 , \
+  ,64:ff9b::/96 64:ff9b::/96, 64:ff9b::/96,,2001:db8::/96 64:ff9b::/96,64:ff9b::/96 64:ff9b::/96,2001:db8::/96,64:FF9B:0::/96 \
+  1::/96,2::/96,3::/96,4::/96,5::/96,6::/96,7::/96,8::/96,9::/96; do
+  complaint 2 "HAPPY_PREF64 is '$bad': it takes a list of prefixes, or none; '" "HAPPY_PREF64=$bad" \
+    env HAPPY_PREF64="$bad" "$happy_run" true
+  printf '%s\n' "$bad" >>"$work/refused-prefixes"
 done
+complaint 2 "'64:ff9b::1/96': bits beyond its length are set" 'the line says which prefix, and why' \
+  env HAPPY_PREF64=2001:db8::/96,64:ff9b::1/96,::/96 "$happy_run" true
 for bad in swapp swa, ,swap swap,,swap 'swap fail:dup3' '*' fail; do
   complaint 2 "HAPPY_FORCE is '$bad': it takes a list of swap" "HAPPY_FORCE=$bad" env HAPPY_FORCE="$bad" "$happy_run" true
 done
@@ -125,6 +138,11 @@ if [ -e build/libhappy.so ]; then
     getent ahosts localhost >/dev/null
   verdict 'refused values are in the trace, once' '1 "values":2}' "$(
     grep -c setting_refused "$work/trace") $(sed -n '1s/.*"setting_refused".*,//p' "$work/trace")"
+  while IFS= read -r bad; do
+    HAPPY_PREF64="$bad" HAPPY_TRACE="$work/prefixes" LD_PRELOAD=$PWD/build/libhappy.so getent ahosts localhost >/dev/null
+    verdict "the library refuses $bad, too" 1 "$(grep -c '"setting_refused".*HAPPY_PREF64=' "$work/prefixes")"
+    rm -f "$work/prefixes"
+  done <"$work/refused-prefixes"
 fi
 
 # ---- help

@@ -161,8 +161,11 @@ TEST_CASE("config: NAT64 prefixes", "[config][V6ONLY-6]") {
     REQUIRE(e.pref64 != nullptr);
     CHECK(std::string(e.pref64) == good);
   }
-  for (const char* bad : {"all", "none,64:ff9b::/96", "64:ff9b::", "64:ff9b::/95", "64:ff9b::/961",
-                          "192.0.2.0/96", ",", "64:ff9b::/96,", "/96", "64:ff9b::/96 "}) {
+  for (const char* bad :
+       {"all", "none,64:ff9b::/96", "64:ff9b::", "64:ff9b::/95", "64:ff9b::/961", "192.0.2.0/96",
+        ",", "64:ff9b::/96,", "/96", "64:ff9b::/96 ", ":::/96", "::/96", "fe80::/64", "ff00::/96",
+        "64:ff9b::1/96", "64:ff9b::/96,,2001:db8::/96", "64:ff9b::/96,64:FF9B::/96",
+        "1::/96,2::/96,3::/96,4::/96,5::/96,6::/96,7::/96,8::/96,9::/96"}) {
     INFO(bad);
     const std::string variable = std::string("HAPPY_PREF64=") + bad;
     const happy::environment e = read({variable.c_str()});
