@@ -101,7 +101,8 @@ class exchange {
     if (status == ARES_ETIMEOUT) e.outcome_ = outcome::none;
     if (status != ARES_SUCCESS || packet == nullptr || size < 0) return;
     try {
-      e.answer_ = read_reply(e.type_, {packet, static_cast<std::size_t>(size)});
+      e.answer_ =
+          read_reply(e.type_, e.sockets().whole_reply({packet, static_cast<std::size_t>(size)}));
       e.outcome_ =
           e.answer_.kind == answer_kind::server_failure ? outcome::failed : outcome::answered;
     } catch (...) {

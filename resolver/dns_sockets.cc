@@ -1,16 +1,38 @@
 #include "resolver/dns_sockets.h"
 
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
+#include <new>
 
 #include "shim/base/raw_syscall.h"
 
 namespace happy {
 namespace {
 
+// RFC 1035 s4.2.1: what c-ares takes for a whole datagram, whoever sent it. What is larger it asks for again over TCP,
+// even where nothing is missing; glibc, and so everybody, reads it.
+constexpr std::size_t usual_datagram = 512;
+
 dns_sockets* from(void* self) { return static_cast<dns_sockets*>(self); }
+
+// The size of the next datagram; 0: there is none, or the kernel does not say.
+std::size_t next_datagram(int fd) {
+  int size = 0;
+  const long asked = raw_syscall(SYS_ioctl, fd, FIONREAD, reinterpret_cast<long>(&size));
+  return asked == 0 && size > 0 ? static_cast<std::size_t>(size) : 0;
+}
+
+// From 1.22 on it reads whole datagrams.
+bool cuts_datagrams() {
+  constexpr int first_that_reads_all = 0x011600;
+  int version = 0;
+  ares_version(&version);
+  return version < first_that_reads_all;
+}
 
 }  // namespace
 
@@ -84,10 +106,12 @@ ares_socket_t dns_sockets::open(int domain, int type, int protocol, void* self) 
   free->socket = std::move(made.value());
   free->events = 0;
   free->checked = true;
+  free->datagrams = type == SOCK_DGRAM;
   return static_cast<ares_socket_t>(free - std::begin(s.entries_));
 }
 
 int dns_sockets::close(ares_socket_t place, void* self) {
+  from(self)->large_.reset();
   entry* e = from(self)->at(place);
   if (e == nullptr) return 0;
   if (e->checked) e->socket.close_unasked();
@@ -109,8 +133,34 @@ int dns_sockets::connect(ares_socket_t place, const sockaddr* to, ares_socklen_t
 
 ares_ssize_t dns_sockets::receive(ares_socket_t place, void* data, size_t size, int flags,
                                   sockaddr* from_address, ares_socklen_t* length, void* self) {
-  const int fd = from(self)->descriptor(place);
-  return fd < 0 ? -1 : real->recvfrom(fd, data, size, flags, from_address, length);
+  dns_sockets& s = *from(self);
+  const int fd = s.descriptor(place);
+  if (fd < 0) return -1;
+  if (s.at(place)->datagrams && cuts_datagrams()) {
+    const std::size_t whole = next_datagram(fd);
+    if (whole > usual_datagram && size >= usual_datagram)
+      return s.receive_large(fd, whole, data, size, flags, from_address, length);
+  }
+  return real->recvfrom(fd, data, size, flags, from_address, length);
+}
+
+// c-ares is shown the beginning, by which it knows its query, as if that were all.
+ares_ssize_t dns_sockets::receive_large(int fd, std::size_t whole, void* data, std::size_t size,
+                                        int flags, sockaddr* from_address, ares_socklen_t* length) {
+  large_.reset(new (std::nothrow) std::uint8_t[whole]);
+  if (large_ == nullptr) return real->recvfrom(fd, data, size, flags, from_address, length);
+  const ssize_t count = real->recvfrom(fd, large_.get(), whole, flags, from_address, length);
+  if (count <= 0) return count;
+  large_size_ = static_cast<std::size_t>(count);
+  const std::size_t shown = std::min(usual_datagram, large_size_);
+  std::memcpy(data, large_.get(), shown);
+  return static_cast<ares_ssize_t>(shown);
+}
+
+std::span<const std::uint8_t> dns_sockets::whole_reply(std::span<const std::uint8_t> shown) const {
+  const bool is_its_beginning = large_ != nullptr && large_size_ >= shown.size() &&
+                                std::equal(shown.begin(), shown.end(), large_.get());
+  return is_its_beginning ? std::span<const std::uint8_t>{large_.get(), large_size_} : shown;
 }
 
 // Only the first part: c-ares takes a short count, and with one query there is one part. Not

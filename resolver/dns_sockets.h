@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "resolver/dns_client.h"
 #include "resolver/guarded_socket.h"
@@ -51,11 +53,16 @@ class dns_sockets {
   bool none_open() const;
   int packets_sent() const { return packets_sent_; }
 
+  // The whole of a reply of which c-ares hands over what receive() has shown it: the reply itself where that was all.
+  // Good until the next datagram, or the socket's end.
+  std::span<const std::uint8_t> whole_reply(std::span<const std::uint8_t> shown) const;
+
  private:
   struct entry {
     guarded_socket socket;
     short events = 0;
     bool checked = false;  // was ours in this turn
+    bool datagrams = false;
   };
 
   static ares_socket_t open(int domain, int type, int protocol, void* self);
@@ -65,6 +72,8 @@ class dns_sockets {
                               sockaddr* from, ares_socklen_t* length, void* self);
   static ares_ssize_t send(ares_socket_t place, const iovec* parts, int count, void* self);
 
+  ares_ssize_t receive_large(int fd, std::size_t whole, void* data, std::size_t size, int flags,
+                             sockaddr* from, ares_socklen_t* length);
   entry* at(ares_socket_t place);
   int descriptor(ares_socket_t place);
 
@@ -72,6 +81,9 @@ class dns_sockets {
   std::uint32_t scope_ = 0;
   bool hidden_ = false;
   int packets_sent_ = 0;
+  std::unique_ptr<std::uint8_t[]>
+      large_;  // the last datagram of which c-ares was shown the beginning
+  std::size_t large_size_ = 0;
 };
 
 }  // namespace happy

@@ -16,8 +16,8 @@ import time
 from dns_server import TYPES, encode_name, parse_question
 
 ADDRESSES = {TYPES["A"]: "198.51.100.5", TYPES["AAAA"]: "2001:db8:2::5"}
-CNAME, SOA, DNAME = TYPES["CNAME"], TYPES["SOA"], 39
-RESPONSE = 0x8180
+CNAME, SOA, TXT, DNAME = TYPES["CNAME"], TYPES["SOA"], TYPES["TXT"], 39
+RESPONSE, TRUNCATED = 0x8180, 0x200
 
 
 class Reply:
@@ -64,6 +64,22 @@ def other_family(r):
     return [r.message(r.record(record_type=other, rdata=ipaddress.ip_address(ADDRESSES[other]).packed))]
 
 
+def padded(size, flags=RESPONSE):
+    """Address records between others that make the message so large; its server listens at no TCP port."""
+    def make(r):
+        def addresses(count):
+            return [r.record(rdata=r.rdata[:-1] + bytes([n + 1])) for n in range(count)]
+        first, last = addresses(3), addresses(5)[3:]
+        room = size - len(r.message(*first, *last))
+        padding = []
+        while room > 0:
+            empty = len(r.record(record_type=TXT, rdata=b""))
+            padding.append(r.record(record_type=TXT, rdata=bytes(min(max(room - empty, 0), 60000))))
+            room -= len(padding[-1])
+        return [r.message(*first, *padding, *last, flags=flags)]
+    return make
+
+
 def half(record_type):
     """An alias without an end for one of the types."""
     return lambda r: [r.message(r.alias("b.test") if r.type == record_type else r.record())]
@@ -88,7 +104,7 @@ KINDS = {
     "alias-alone": lambda r: [r.message(r.alias("b.test"))],
     "alias-nxdomain": lambda r: [r.message(r.alias("b.test"), flags=RESPONSE | 3)],
     "nxdomain-with-address": lambda r: [r.message(r.record(), flags=RESPONSE | 3)],
-    "truncated": lambda r: [r.message(r.record(), flags=RESPONSE | 0x200)],
+    "truncated": lambda r: [r.message(r.record(), flags=RESPONSE | TRUNCATED)],
     "formerr": lambda r: [r.message(flags=RESPONSE | 1)],
     "servfail": lambda r: [r.message(flags=RESPONSE | 2)],
     "notimp": lambda r: [r.message(flags=RESPONSE | 4)],
@@ -105,6 +121,18 @@ KINDS = {
     "half-4": half(TYPES["A"]),
     "large-ttl": lambda r: [r.message(r.record(ttl=0xFFFFFFFF))],
     "ttl-0": lambda r: [r.message(r.record(ttl=0))],
+    "size-512": padded(512),
+    "size-513": padded(513),
+    "size-1500": padded(1500),
+    "size-4097": padded(4097),
+    "size-5000": padded(5000),
+    "size-60000": padded(60000),
+    "size-1500-truncated": padded(1500, RESPONSE | TRUNCATED),
+    "size-1500-nxdomain": padded(1500, RESPONSE | 3),
+    "size-1500-servfail": padded(1500, RESPONSE | 2),
+    "size-1500-other-question": lambda r: [
+        r.message(r.record("evil.test", rdata=r.rdata[:-1] + b"\x66"), question=encode_name("evil.test") + r.question[-4:],
+                  tail=bytes(1400)), *padded(1500)(r)],
     "dname": lambda r: [r.message(r.record("test", DNAME, encode_name("x.test")), r.alias("k.x.test"), r.record("k.x.test"))],
     "escaped": lambda r: [r.message(r.record(record_type=CNAME, rdata=b"\x03a.b\x04test\0"), r.record("b.test"))],
 }

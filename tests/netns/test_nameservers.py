@@ -10,6 +10,7 @@ from cases import LIGHT, case, check, check_between, check_equal, report, victim
 
 UNSPEC, INET = 0, 2
 LIVE, LIVE6 = topology.NAMESERVERS
+ODD = "198.51.100.54"  # of odd_dns_server.py, where a case starts it
 DEAD = [f"198.51.100.{number}" for number in (253, 252, 251, 250, 249, 248)]
 
 
@@ -170,6 +171,25 @@ def nameserver_edns_dropped(network):
     check_equal(seen["code_1"], 0, "code")
     check_between(seen["ms_1"], 290, 1200, "ms of the first lookup")
     check_between(seen["ms_2"], 0, 150, "ms of the next")
+
+
+@case()
+def nameserver_without_tcp(network):
+    """Where the first one's answers are truncated and its TCP is silent the next one is asked; bare waits for minutes."""
+    host = network.host("without-tcp")
+    for record_type in ("A", "AAAA"):
+        network.set_record(host.name, record_type, records=host.ipv4 if record_type == "A" else host.ipv6,
+                           action="truncate")
+    topology.call("ip", "netns", "exec", "r", "nft", "insert", "rule", "inet", "lab", "forward", "ip", "daddr", LIVE,
+                  "tcp", "dport", "53", "drop")
+    topology.call("ip", "-n", "s", "addr", "add", f"{ODD}/32", "dev", "lo")
+    network.start_daemon("s", lab.PYTHON, "-ES", lab.HERE / "odd_dns_server.py", ODD)
+    network.wait_ready()
+    _write([LIVE, ODD])
+    for family in (UNSPEC, "2h"):
+        seen = _look_up(network, host.name, family=family)
+        check_equal(seen["code_1"], 0, f"code {family}")
+        check_between(seen["ms_1"], 290, 1200, "ms of the lookup")
 
 
 @case()

@@ -212,6 +212,37 @@ TEST_CASE("dns_client: a truncated reply is fetched over TCP", "[dns_client]") {
   CHECK(server.tcp_queries() == 1);
 }
 
+TEST_CASE("dns_client: a large reply over UDP that is whole is taken as it is", "[dns_client]") {
+  with_functions functions;
+  const std::size_t padding = GENERATE(400, 4000, 60000);
+  dns_server server([padding](const packet& query, bool tcp) {
+    dns_message reply(query);
+    if (tcp) return packet{};
+    for (int i = 1; i <= 40; ++i) reply.address_record(name, "192.0.2." + std::to_string(i));
+    return reply.record(name, 16, 300, packet(padding)).bytes();
+  });
+  const answer a = ask(record_type::a, config_with({"127.0.0.1"}), server.port());
+  CHECK(a.kind == answer_kind::positive);
+  CHECK(a.addresses.size() == 40);
+  CHECK(server.tcp_queries() == 0);
+}
+
+TEST_CASE("dns_client: a large reply to another question is passed over", "[dns_client]") {
+  with_functions functions;
+  int asked = 0;
+  dns_server server([&asked](const packet& query, bool) {
+    dns_message reply(query);
+    reply.address_record(name, "192.0.2.1").record(name, 16, 300, packet(600));
+    if (++asked == 1) reply.bytes()[14] ^= 1;  // a letter of the name
+    return reply.bytes();
+  });
+  resolver_config config = config_with({"127.0.0.1"});
+  config.attempts = 2;
+  CHECK(ask(record_type::a, config, server.port()).kind == answer_kind::positive);
+  CHECK(server.udp_queries() == 2);
+  CHECK(server.tcp_queries() == 0);
+}
+
 TEST_CASE("dns_client: a nameserver that hangs up over TCP raises no signal", "[dns_client]") {
   with_functions functions;
   dns_server server([](const packet& query, bool tcp) {
