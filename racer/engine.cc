@@ -11,11 +11,14 @@
 #include "racer/lookup_call.h"
 #include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
+#include "racer/query_call.h"
 #include "racer/synthesis.h"
 #include "resolver/answer_cache.h"
+#include "resolver/clock.h"
 #include "resolver/gai_conf.h"
 #include "resolver/network.h"
 #include "resolver/remembered.h"
+#include "resolver/thread_resolver.h"
 #include "resolver/trace.h"
 #include "shim/base/abi_version.h"
 #include "shim/base/real_functions.h"
@@ -62,6 +65,22 @@ void remember_hook(const happy_question* question, const addrinfo* list) {
 
 void remember_host_hook(const char* name, const hostent* answer) {
   guarded([&] { remember_host(the_core(), name, *answer); });
+}
+
+happy_lookup_step query_begin_hook(happy_query* call) {
+  return guarded(HAPPY_LOOKUP_DECLINED, [&] { return query_begin(the_core(), *call); });
+}
+
+happy_lookup_step query_continue_hook(happy_query* call) {
+  return guarded(HAPPY_LOOKUP_DECLINED, [&] { return query_continue(*call); });
+}
+
+void query_left_hook(happy_query* call) {
+  guarded([&] { query_left(*call); });
+}
+
+int first_nameserver_hook(const struct __res_state* state) {
+  return first_answering(*state, clock_now());
 }
 
 void notice_srv_hook(const unsigned char* reply, std::size_t size) {
@@ -158,6 +177,10 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .lookup_left = lookup_left_hook,
              .remember = remember_hook,
              .remember_host = remember_host_hook,
+             .query_begin = query_begin_hook,
+             .query_continue = query_continue_hook,
+             .query_left = query_left_hook,
+             .first_nameserver = first_nameserver_hook,
              .notice_srv = notice_srv_hook,
              .connect_begin = begin_hook,
              .connect_returned = returned_hook,

@@ -67,6 +67,8 @@ struct answer {
   bool odd_chain = false;  // gethostbyname() would show it in another way, or not at all
   std::chrono::seconds ttl{0};
   bool irregular = false;  // there were more addresses than fit, or one came twice
+  std::vector<std::uint8_t>
+      packet;  // of a query_reading::packet: all of the reply, and nothing above but the kind
 };
 
 }  // namespace happy

@@ -38,8 +38,9 @@ class exchange {
 
   // `packet` is the query. Null when there is no memory.
   static std::unique_ptr<exchange> open(std::size_t which, const endpoint& nameserver,
-                                        const dns_channel::options& o, record_type type) {
-    std::unique_ptr<exchange> e(new exchange(which, type));
+                                        const dns_channel::options& o, record_type type,
+                                        query_reading reading) {
+    std::unique_ptr<exchange> e(new exchange(which, type, reading));
     e->channel_ = dns_channel::open(nameserver, o);
     return e->channel_ == nullptr ? nullptr : std::move(e);
   }
@@ -89,7 +90,8 @@ class exchange {
   const dns_sockets& sockets() const { return channel_->sockets(); }
 
  private:
-  exchange(std::size_t which, record_type type) : which_(which), type_(type) {}
+  exchange(std::size_t which, record_type type, query_reading reading)
+      : which_(which), type_(type), reading_(reading) {}
 
   // Called by c-ares from within ares_send(), ares_process_fd() or ares_destroy(): no exception may
   // leave.
@@ -101,8 +103,9 @@ class exchange {
     if (status == ARES_ETIMEOUT) e.outcome_ = outcome::none;
     if (status != ARES_SUCCESS || packet == nullptr || size < 0) return;
     try {
-      e.answer_ =
-          read_reply(e.type_, e.sockets().whole_reply({packet, static_cast<std::size_t>(size)}));
+      const auto reply = e.sockets().whole_reply({packet, static_cast<std::size_t>(size)});
+      e.answer_ = e.reading_ == query_reading::meaning ? read_reply(e.type_, reply)
+                                                       : keep_reply(e.type_, reply);
       e.outcome_ =
           e.answer_.kind == answer_kind::server_failure ? outcome::failed : outcome::answered;
     } catch (...) {
@@ -112,6 +115,7 @@ class exchange {
 
   std::size_t which_;
   record_type type_;
+  query_reading reading_;
   outcome outcome_ = outcome::none;
   answer answer_;
   std::unique_ptr<dns_channel> channel_;  // calls ended() when it is destroyed: goes first
@@ -155,8 +159,9 @@ way_list ways_to_ask(const resolver_config& config, std::uint16_t port, time_poi
 class dns_query::state {
  public:
   state(const std::string& name, record_type type, const resolver_config& config,
-        std::uint16_t port, time_point now)
+        std::uint16_t port, query_reading reading, time_point now)
       : name_(name),
+        reading_(reading),
         trust_ad_(config.trust_ad),
         use_tcp_(config.use_vc),
         round_(glibc_round(config)),
@@ -236,7 +241,8 @@ class dns_query::state {
     way& w = ways_[which];
     w.asked = now;
     ++asked_;
-    auto e = exchange::open(which, w.nameserver, {w.edns, use_tcp_, round_}, answer_.type);
+    auto e =
+        exchange::open(which, w.nameserver, {w.edns, use_tcp_, round_}, answer_.type, reading_);
     if (e == nullptr) return give_up();
     if (hidden_) e->sockets().hide();
     open_.push_back(std::move(e));
@@ -285,6 +291,7 @@ class dns_query::state {
   }
 
   std::string name_;
+  query_reading reading_;
   bool trust_ad_;
   bool use_tcp_;
   duration round_;
@@ -306,11 +313,12 @@ dns_query::dns_query(dns_query&&) noexcept = default;
 dns_query& dns_query::operator=(dns_query&&) noexcept = default;
 
 result<dns_query> dns_query::start(const std::string& name, record_type type,
-                                   const resolver_config& config, std::uint16_t port) {
+                                   const resolver_config& config, std::uint16_t port,
+                                   query_reading reading) {
   errno_saver keep;
   dns_query query;
   const time_point now = clock_now();
-  query.state_ = std::make_unique<state>(name, type, config, port, now);
+  query.state_ = std::make_unique<state>(name, type, config, port, reading, now);
   query.state_->go_on(now);
   return query;
 }

@@ -19,6 +19,9 @@ namespace happy {
 inline constexpr std::size_t max_channel_fds = 2;
 inline constexpr std::size_t max_query_fds = max_nameservers * max_channel_fds;
 
+// What becomes of a reply: it is read, or kept for who reads it himself, whatever the record type.
+enum class query_reading : std::uint8_t { meaning, packet };
+
 // One name, one record type, asked of each nameserver on a c-ares channel and so a source port of its own.
 // Nothing here blocks. Destroying it at any moment closes its sockets.
 //
@@ -40,7 +43,8 @@ class dns_query {
   // Sends the first packet. An errno if nothing could be started; that no nameserver could be sent
   // to is an answer. `port` is for tests.
   static result<dns_query> start(const std::string& name, record_type type,
-                                 const resolver_config& config, std::uint16_t port = 53);
+                                 const resolver_config& config, std::uint16_t port = 53,
+                                 query_reading reading = query_reading::meaning);
 
   // What to poll for now; changes with every call of process or process_timeouts.
   bounded_vector<pollfd, max_query_fds> poll_set() const;

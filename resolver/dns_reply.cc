@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t header_size = 12;
 constexpr std::size_t flags_at = 2;
 constexpr std::size_t question_count_at = 4;
+constexpr std::size_t answer_count_at = 6;
 constexpr unsigned rcode_mask = 0x0f;
 constexpr unsigned rcode_no_error = 0;
 constexpr unsigned rcode_server_failure = 2;
@@ -109,6 +110,20 @@ answer_kind kind_of(unsigned rcode) {
   }
 }
 
+// What the code of a header says; what only the records can tell is left to them.
+void read_code(bytes packet, answer& a) {
+  a.kind = answer_kind::odd;
+  if (packet.size() < header_size) return;
+  const unsigned rcode = packet[flags_at + 1] & rcode_mask;
+  if (rcode == rcode_no_error) {
+    a.kind = answer_kind::positive;
+    return;
+  }
+  a.kind = kind_of(rcode);
+  if (a.kind == answer_kind::server_failure)
+    a.refused = rcode == rcode_server_failure ? refusal::servfail : refusal::other_code;
+}
+
 class reply_reader {
  public:
   reply_reader(record_type type, bytes packet) : packet_(packet), reader_(packet, header_size) {
@@ -116,13 +131,8 @@ class reply_reader {
   }
 
   answer read() {
-    answer_.kind = answer_kind::odd;
-    if (packet_.size() < header_size) return answer_;
-    const unsigned rcode = packet_[flags_at + 1] & rcode_mask;
-    answer_.kind = kind_of(rcode);
-    if (answer_.kind == answer_kind::server_failure)
-      answer_.refused = rcode == rcode_server_failure ? refusal::servfail : refusal::other_code;
-    if (rcode != rcode_no_error) return answer_;
+    read_code(packet_, answer_);
+    if (answer_.kind != answer_kind::positive) return answer_;
     if (!read_question() || !read_records()) {
       answer_.addresses.clear();
       answer_.services.clear();
@@ -229,6 +239,17 @@ class reply_reader {
 
 answer read_reply(record_type type, std::span<const std::uint8_t> packet) {
   return reply_reader(type, packet).read();
+}
+
+answer keep_reply(record_type type, std::span<const std::uint8_t> packet) {
+  answer a;
+  a.type = type;
+  read_code(packet, a);
+  const bool empty =
+      packet.size() < header_size || (packet[answer_count_at] | packet[answer_count_at + 1]) == 0;
+  if (a.kind == answer_kind::positive && empty) a.kind = answer_kind::no_data;
+  a.packet.assign(packet.begin(), packet.end());
+  return a;
 }
 
 }  // namespace happy

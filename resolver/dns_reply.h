@@ -13,4 +13,7 @@ namespace happy {
 // a malformed one among them counts as none (RFC 9460 s2.2).
 answer read_reply(record_type type, std::span<const std::uint8_t> packet);
 
+// The same for who reads the packet himself: it is kept, and its header alone says what kind it is.
+answer keep_reply(record_type type, std::span<const std::uint8_t> packet);
+
 }  // namespace happy

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "resolver/nameserver_health.h"
+
 namespace happy {
 namespace {
 
@@ -60,12 +62,24 @@ unsigned long options_of(const resolver_config& config) {
 
 }  // namespace
 
-bool thread_resolver_agrees(const resolver_config& config) {
-  const struct __res_state& state = _res;
+bool thread_resolver_agrees(const resolver_config& config) { return resolver_agrees(_res, config); }
+
+bool resolver_agrees(const struct __res_state& state, const resolver_config& config) {
   if ((state.options & RES_INIT) == 0) return true;
   return (state.options & ~RES_INIT) == options_of(config) && state.retrans == config.timeout_s &&
          state.retry == config.attempts && state.ndots == config.ndots &&
          same_nameservers(state, config) && same_search_list(state, config);
+}
+
+int first_answering(const struct __res_state& state, time_point now) {
+  const bool edns = (state.options & RES_USE_EDNS0) != 0;
+  for (int i = 0; i < state.nscount && i < MAXNS; ++i) {
+    endpoint server;
+    if (!nameserver(state, i, server)) break;
+    if (!known_health().is_penalised(nameserver_health::key_of(server.address, edns), now))
+      return i;
+  }
+  return 0;
 }
 
 }  // namespace happy

@@ -219,6 +219,25 @@ struct happy_lookup {
   uint64_t id; /* the engine's own */
 };
 
+/* One res_query() and the like, on the caller's stack. */
+struct happy_query {
+  const struct __res_state*
+      state;        /* from the caller, as are the next four: whom libc would ask, and how */
+  const char* name; /* complete: nothing is searched */
+  int type;         /* of the class IN */
+  unsigned char* answer;
+  size_t room;
+
+  struct pollfd fds[HAPPY_MAX_LOOKUP_FDS];
+  nfds_t fd_count;
+  int timeout_ms;
+  int size;           /* of the reply in `answer`; -1: there is none, and */
+  int error;          /* why, an errno */
+  int resolver_error; /* h_errno; 0 if the reply has records */
+
+  void* work; /* the engine's own */
+};
+
 /* What the caller's thread of a blocking connect() has to do next. Only the shim blocks: no engine
  * frame is on the stack while it does, so that cancellation and siglongjmp() meet plain C. */
 enum happy_step {
@@ -299,6 +318,13 @@ struct happy_engine {
   void (*remember)(const struct happy_question* question, const struct addrinfo* result);
   /* The same for gethostbyname(name). */
   void (*remember_host)(const char* name, const struct hostent* answer);
+
+  /* res_query(), step by step. DECLINED: libc is to ask. */
+  enum happy_lookup_step (*query_begin)(struct happy_query* call);
+  enum happy_lookup_step (*query_continue)(struct happy_query* call);
+  void (*query_left)(struct happy_query* call);
+  /* Which nameserver of the state to ask first: 0, unless that one was silent lately. Signal-safe. */
+  int (*first_nameserver)(const struct __res_state* state);
 
   /* The program has been given this reply to a query for SRV records. */
   void (*notice_srv)(const unsigned char* reply, size_t size);

@@ -14,6 +14,7 @@
 #include "shim/engine_visit.h"
 #include "shim/host_lookup.h"
 #include "shim/late_function.h"
+#include "shim/libc_queries.h"
 #include "shim/loader.h"
 #include "shim/policy.h"
 #include "shim/process.h"
@@ -174,6 +175,7 @@ hostent* look_up(const char* name, int af, answer_place& place, const Libc& real
   if (look_up_by_engine(name, af, place, code, answer)) {
     if (answer != nullptr) return answer;
   } else {
+    const answering_first order;
     const silent_nameservers passed_over(code == EAI_AGAIN);
     answer = real_function();
   }
@@ -215,6 +217,7 @@ int look_up_r(const char* name, int af, happy_host_space space, hostent** answer
     const bool asked = space.resolver_error != NETDB_INTERNAL;
     if (asked) *libc.h_errno_location() = is_found ? space.left_error : space.resolver_error;
   } else {
+    const answering_first order;
     const silent_nameservers passed_over(code == EAI_AGAIN);
     code = real_function();
     space.resolver_error = *resolver_error;

@@ -10,6 +10,7 @@
 #include "shim/engine_visit.h"
 #include "shim/host_lookup.h"
 #include "shim/late_function.h"
+#include "shim/libc_queries.h"
 #include "shim/loader.h"
 #include "shim/policy.h"
 #include "shim/process.h"
@@ -102,6 +103,7 @@ int resolve(const happy_engine* engine, const happy_question& question, addrinfo
   int code = 0;
   if (answer(engine, question, code, result)) return bridge_or(code, engine, question, result);
   {
+    const answering_first order;
     const silent_nameservers passed_over(code == EAI_AGAIN);
     code = real_getaddrinfo.get()(question.node, question.service, question.hints, result);
   }

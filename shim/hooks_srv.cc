@@ -1,5 +1,5 @@
-// The hooks of res_query() and its kin: where a program asks for the SRV records of a listed service, what it
-// is answered is noticed. Everything else passes through, and the program gets what libc says in any case.
+// The hooks of res_query() and its kin. Where a program asks for the SRV records of a listed service, what it is
+// answered is noticed. It gets what libc would say in any case.
 
 #include <arpa/nameser.h>
 #include <resolv.h>
@@ -10,6 +10,7 @@
 
 #include "shim/engine_visit.h"
 #include "shim/late_function.h"
+#include "shim/libc_queries.h"
 #include "shim/loader.h"
 #include "shim/process.h"
 #include "shim/silent_nameservers.h"
@@ -75,12 +76,35 @@ int no_such_function() {
   return -1;
 }
 
+enum class scope : std::uint8_t { name, search_list };
+
+bool answered(const question& q, scope s, res_state state, int& size) {
+  if (q.record_class != ns_c_in || q.room <= 0) return false;
+  return answer_query({q.name, q.type, q.answer, static_cast<std::size_t>(q.room)}, state,
+                      s == scope::search_list, size);
+}
+
 // `state`: what the functions with an n take first.
 template <typename Function, typename... State>
-int query(Function ask, const question& q, State... state) {
+int ask_libc(Function ask, const question& q, State... state) {
+  const answering_first order{state...};
+  return ask(state..., q.name, q.record_class, q.type, q.answer, q.room);
+}
+
+int query(query_function ask, scope s, const question& q) {
   if (ask == nullptr) return no_such_function();
   silent_nameservers::give_back();
-  const int size = ask(state..., q.name, q.record_class, q.type, q.answer, q.room);
+  int size = -1;
+  if (!answered(q, s, nullptr, size)) size = ask_libc(ask, q);
+  notice(q, std::min(size, q.room));
+  return size;
+}
+
+int query(state_function ask, scope s, const question& q, res_state state) {
+  if (ask == nullptr) return no_such_function();
+  silent_nameservers::give_back();
+  int size = -1;
+  if (!answered(q, s, state, size)) size = ask_libc(ask, q, state);
   notice(q, std::min(size, q.room));
   return size;
 }
@@ -93,44 +117,48 @@ int query(Function ask, const question& q, State... state) {
 // libc has each function under two names.
 HAPPY_EXPORT int res_query(const char* name, int record_class, int type, unsigned char* answer,
                            int room) noexcept {
-  return happy::query(happy::real_res_query.get(), {name, record_class, type, answer, room});
+  return happy::query(happy::real_res_query.get(), happy::scope::name,
+                      {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int res_search(const char* name, int record_class, int type, unsigned char* answer,
                             int room) noexcept {
-  return happy::query(happy::real_res_search.get(), {name, record_class, type, answer, room});
+  return happy::query(happy::real_res_search.get(), happy::scope::search_list,
+                      {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int res_nquery(res_state state, const char* name, int record_class, int type,
                             unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nquery.get(), {name, record_class, type, answer, room},
-                      state);
+  return happy::query(happy::real_res_nquery.get(), happy::scope::name,
+                      {name, record_class, type, answer, room}, state);
 }
 
 HAPPY_EXPORT int res_nsearch(res_state state, const char* name, int record_class, int type,
                              unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nsearch.get(), {name, record_class, type, answer, room},
-                      state);
+  return happy::query(happy::real_res_nsearch.get(), happy::scope::search_list,
+                      {name, record_class, type, answer, room}, state);
 }
 
 HAPPY_EXPORT int __res_query(const char* name, int record_class, int type, unsigned char* answer,
                              int room) noexcept {
-  return happy::query(happy::real_res_query.get(), {name, record_class, type, answer, room});
+  return happy::query(happy::real_res_query.get(), happy::scope::name,
+                      {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int __res_search(const char* name, int record_class, int type, unsigned char* answer,
                               int room) noexcept {
-  return happy::query(happy::real_res_search.get(), {name, record_class, type, answer, room});
+  return happy::query(happy::real_res_search.get(), happy::scope::search_list,
+                      {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int __res_nquery(res_state state, const char* name, int record_class, int type,
                               unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nquery.get(), {name, record_class, type, answer, room},
-                      state);
+  return happy::query(happy::real_res_nquery.get(), happy::scope::name,
+                      {name, record_class, type, answer, room}, state);
 }
 
 HAPPY_EXPORT int __res_nsearch(res_state state, const char* name, int record_class, int type,
                                unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nsearch.get(), {name, record_class, type, answer, room},
-                      state);
+  return happy::query(happy::real_res_nsearch.get(), happy::scope::search_list,
+                      {name, record_class, type, answer, room}, state);
 }
