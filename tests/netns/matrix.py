@@ -211,6 +211,9 @@ def main():
     parser.add_argument("--folder", default="", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     names = arguments.programs.split(",") if arguments.programs else list(PROGRAMS)
+    for given, known, what in ((names, PROGRAMS, "program"), (arguments.faults, FAULTS, "fault")):
+        if unknown := [name for name in given if name not in known]:
+            parser.error(f"no {what} is called '{unknown[0]}'; there are {', '.join(known)}")
     if arguments.inside:
         network = lab.Lab(LOGS / arguments.inside / arguments.folder, arguments.inside)
         results = {}

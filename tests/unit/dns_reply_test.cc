@@ -61,6 +61,24 @@ TEST_CASE("dns_reply: an alias to nothing is hollow, an empty answer no data",
         answer_kind::hollow);
 }
 
+TEST_CASE("dns_reply: a packet that is kept is judged by its header", "[dns_reply]") {
+  constexpr auto mx = static_cast<record_type>(15);
+  const packet full = reply(15).record(name, 15, 60, {0, 10, 1, 'm', 0}).bytes();
+  const answer a = keep_reply(mx, full);
+  CHECK(a.kind == answer_kind::positive);
+  CHECK(a.packet == full);
+  CHECK(keep_reply(mx, reply(15).bytes()).kind == answer_kind::no_data);
+  const auto of_code = [&](unsigned rcode) {
+    return keep_reply(mx, dns_message(dns_message::query_for(name, 15), rcode).bytes());
+  };
+  CHECK(of_code(3).kind == answer_kind::name_error);
+  CHECK(of_code(2).refused == refusal::servfail);
+  CHECK(of_code(5).refused == refusal::other_code);
+  CHECK(of_code(1).kind == answer_kind::odd);
+  CHECK(keep_reply(mx, packet(full.begin(), full.begin() + 11)).kind == answer_kind::odd);
+  CHECK(keep_reply(mx, {}).kind == answer_kind::odd);
+}
+
 TEST_CASE("dns_reply: the response code decides first", "[dns_reply][ANSWER-5]") {
   const packet query = dns_message::query_for(name, 1);
   for (unsigned rcode = 1; rcode < 16; ++rcode) {
