@@ -169,8 +169,9 @@ void lookup::resend_if_due(time_point now) {
 
 bounded_vector<pollfd, max_lookup_fds> lookup::poll_set() const {
   bounded_vector<pollfd, max_lookup_fds> all;
-  for (const asked& a : asked_) {
-    for (const dns_query& query : a.queries) {
+  // From the latest: silent ones before them must not take all the room.
+  for (auto a = asked_.rbegin(); a != asked_.rend(); ++a) {
+    for (const dns_query& query : a->queries) {
       for (const pollfd& fd : query.poll_set()) all.push_back(fd);
     }
   }
@@ -185,7 +186,7 @@ void lookup::drop() {
 }
 
 time_point lookup::deadline(time_point now) const {
-  time_point earliest = closes_;
+  time_point earliest = std::min(closes_, resolution_.asks_more_at());
   for (const asked& a : asked_) {
     earliest = std::min(earliest, next_resend(a));
     for (const dns_query& query : a.queries) {

@@ -46,7 +46,7 @@ class lookup {
 
   // When turn() has something to do although nothing arrived.
   time_point wait_until(time_point now);
-  // When the queries alone have: for what is left of a lookup that has moved on.
+  // When the queries have, and those that follow them: for what is left of a lookup that has moved on.
   time_point deadline(time_point now) const;
 
   // A connection has come of it: nobody waits for it any more, but for a while its answers are still taken in

@@ -92,6 +92,7 @@ resolution::settings settings_for(const wish& w, const name_plan& plan, std::uin
   // A datagram client never comes to connect() a second address: it needs both families now.
   s.complete = options.complete || w.socktype == SOCK_DGRAM;
   s.deadline = now + glibc_patience(*plan.config);
+  s.last_chance = glibc_round(*plan.config);
   if (s.complete || mapping != v4_mapping::none) return s;
   if (s.ipv4 && s.ipv6 && s.preferred == family::ipv4 && !has_connectivity(family::ipv6))
     s.in_reserve = family::ipv6;

@@ -58,7 +58,7 @@ void resolution::handle(std::size_t number, const answer& a, time_point now) {
     if (!is_address(q.type)) take_srv(q.what.services);
     if (a.kind == answer_kind::positive && is_address(q.type))
       first_positive_ = std::min(first_positive_, now);
-    return ask_next_targets();
+    return ask_next_targets(now);
   }
   if (!is_address(q.type)) return take_service(number, now);
   if (a.kind != answer_kind::positive) return release_reserve();
@@ -99,6 +99,7 @@ void resolution::take_srv(const std::vector<service_record>& records) {
   service_settled_ = true;
   if (records.size() == 1 && records[0].target.empty()) {
     not_available_ = true;
+    srv_until_ = never;
     return;
   }
   std::vector<service_record> usable;
@@ -115,10 +116,21 @@ void resolution::add_target(const service_record& r) {
       {.record = r, .rank = static_cast<std::uint16_t>(services_.size()), .srv = true});
 }
 
-// XMPP-3: when everything so far is answered, the next priority is asked for; after the last one, the name.
-void resolution::ask_next_targets() {
-  while (service_settled_ && !not_available_ && all_answered()) {
-    if (targets_asked_ == services_.size()) return ask_addresses(settings_.name);
+// The answers of the priority that was asked for last.
+bool resolution::targets_settled() const {
+  return std::all_of(queries_.begin() + static_cast<std::ptrdiff_t>(targets_queries_from_),
+                     queries_.end(), [this](const question& q) { return is_settled(q); });
+}
+
+// XMPP-3: when these are there, or have been waited for long enough, the next priority is asked for; after the last
+// one, the name.
+void resolution::ask_next_targets(time_point now) {
+  while (service_settled_ && !not_available_ && !name_asked_ &&
+         (targets_settled() || now >= srv_until_)) {
+    srv_until_ = std::min(now + srv_targets_patience, settings_.deadline);
+    targets_queries_from_ = queries_.size();
+    targets_asked_from_ = targets_asked_;
+    if (targets_asked_ == services_.size()) return ask_name_after_targets(now);
     const std::uint16_t priority = services_[targets_asked_].record.priority;
     for (;
          targets_asked_ < services_.size() && services_[targets_asked_].record.priority == priority;
@@ -128,22 +140,31 @@ void resolution::ask_next_targets() {
   }
 }
 
-// All that was asked of it has been answered, with nothing.
-bool resolution::is_without_address(const std::string& name) const {
+void resolution::ask_name_after_targets(time_point now) {
+  name_asked_ = true;
+  srv_until_ = never;
+  settings_.deadline = std::max(settings_.deadline, now + settings_.last_chance);
+  ask_addresses(settings_.name);
+}
+
+time_point resolution::asks_more_at() const { return asks_srv() ? srv_until_ : never; }
+
+// It has no address, and all that was asked of it has been answered, or the patience with it is over.
+bool resolution::is_passed_over(std::size_t target) const {
   for (const family f : {family::ipv6, family::ipv4}) {
     if (!asked(f)) continue;
-    const answer* a = answered(name, record_for(f));
-    if (a == nullptr || a->kind == answer_kind::positive) return false;
+    const answer* a = answered(services_[target].record.target, record_for(f));
+    if (a == nullptr ? target >= targets_asked_from_ : a->kind == answer_kind::positive)
+      return false;
   }
   return true;
 }
 
 // The name whose answers decide: the first target that has, or may have, an address. XMPP-4.
 const std::string& resolution::lead() const {
-  const auto first = std::find_if(services_.begin(), services_.end(), [this](const service& s) {
-    return !is_without_address(s.record.target);
-  });
-  return by_srv() && first != services_.end() ? first->record.target : settings_.name;
+  std::size_t first = 0;
+  while (first < services_.size() && is_passed_over(first)) ++first;
+  return by_srv() && first < services_.size() ? services_[first].record.target : settings_.name;
 }
 
 // The targets that share the lead's priority.
@@ -208,12 +229,11 @@ void resolution::want_all() {
 }
 
 resolution::action resolution::poll(time_point now) {
-  if (asks_srv() && !service_settled_) {
-    if (srv_until_ == never) srv_until_ = now + srv_answer_patience;
-    if (now >= srv_until_) {
-      service_settled_ = true;
-      ask_addresses(settings_.name);
-    }
+  if (asks_srv()) {
+    if (!service_settled_ && srv_until_ == never)
+      srv_until_ = std::min(now + srv_answer_patience, settings_.deadline);
+    if (now >= srv_until_) service_settled_ = true;
+    ask_next_targets(now);
   }
   for (std::size_t i = 0; i < queries_.size(); ++i) {
     if (queries_[i].sent) continue;
@@ -224,8 +244,7 @@ resolution::action resolution::poll(time_point now) {
   if (finished_by(reason, now)) return {.what = action::kind::finished, .reason = reason};
 
   return {.what = action::kind::wait,
-          .until = std::min(
-              {settings_.deadline, addresses_wait_until(), service_settled_ ? never : srv_until_})};
+          .until = std::min({settings_.deadline, addresses_wait_until(), asks_more_at()})};
 }
 
 // How long a resolution that has addresses waits for more.
@@ -256,10 +275,10 @@ time_point resolution::targets_wait_until() const {
 }
 
 bool resolution::finished_by(move_on& reason, time_point now) const {
-  // Addresses of other targets only join the race: a lookup does not wait for them.
-  const bool hopeless = own_addresses_answered() && !any_positive();
-  if (all_answered() || hopeless ||
-      (own_addresses_answered() && (service_settled_ || settings_.complete))) {
+  // Addresses of other targets only join the race: a lookup does not wait for them. But where there is none, SRV's
+  // targets that keep silent are the last hope.
+  const bool enough = any_positive() ? service_settled_ || settings_.complete : !asks_srv();
+  if (all_answered() || (enough && own_addresses_answered())) {
     reason = move_on::all_answered;
     return true;
   }

@@ -44,6 +44,10 @@ inline constexpr std::size_t max_srv_targets = max_service_records;
 // without; 99 of 100 answers come within a tenth of that.
 inline constexpr duration srv_answer_patience = std::chrono::seconds(1);
 
+// So long the addresses of one priority's targets are waited for before the next priority is asked for as well: by
+// then each query has been repeated (resend_after), and eight silent priorities leave libc's ten seconds a remainder.
+inline constexpr duration srv_targets_patience = std::chrono::seconds(1);
+
 // The service, AAAA and A of the name, of every alias, and the addresses of every target.
 inline constexpr std::size_t max_queries = 3 * (1 + max_alias_links) + 2 * max_services;
 static_assert(max_queries >= 1 + 2 * (max_srv_targets + 1));
@@ -53,8 +57,9 @@ static_assert(max_queries >= 1 + 2 * (max_srv_targets + 1));
 bool replaces_hints(const answer* a);
 
 // With SRV records, the targets stand for the name: the addresses of those of the first priority are asked
-// for when the SRV answer is there, those of the next when all of these have been answered, and the name's
-// own when no target is left (XMPP-6).
+// for when the SRV answer is there, those of the next when all of these have been answered or the patience with
+// them is over, and the name's own when no target is left (XMPP-6). Late answers count as if they had been in time;
+// silent targets are given up when the whole resolution is.
 //
 // Spec:     hev3 Sending DNS Queries, hev3 Handling DNS Answers Asynchronously, hev3 Resolving SVCB/HTTPS,
 //           XEP-0495 s4.1, s4.2: XMPP-3, XMPP-4
@@ -72,6 +77,8 @@ class resolution {
     duration companion_delay = default_companion_delay;
     bool complete = false;        // wait for every answer, as glibc does
     time_point deadline = never;  // of the whole resolution
+    // What the name's own addresses get at least, where the service's silence has used up the time before.
+    duration last_chance{0};
     std::string name{};
     // Where the name's service records are; empty: they are not asked for.
     std::string service_name{};
@@ -105,6 +112,9 @@ class resolution {
   // What to do next. Call until it says wait or finished. After an answer there may be more to ask, even
   // when the resolution has finished.
   action poll(time_point now);
+
+  // When there will be more to ask although no answer comes; never: nothing will.
+  time_point asks_more_at() const;
 
   // From now on every answer of the name's own addresses is waited for, as glibc does.
   void want_all();
@@ -158,11 +168,13 @@ class resolution {
   void take_service(std::size_t number, time_point now);
   void take_srv(const std::vector<service_record>& records);
   void add_target(const service_record& r);
-  void ask_next_targets();
+  void ask_next_targets(time_point now);
+  void ask_name_after_targets(time_point now);
   bool asks_srv() const {
     return settings_.service_type == record_type::srv && !settings_.service_name.empty();
   }
-  bool is_without_address(const std::string& name) const;
+  bool targets_settled() const;
+  bool is_passed_over(std::size_t target) const;
   const std::string& lead() const;
   bool is_in_lead(const std::string& name) const;
   time_point targets_wait_until() const;
@@ -182,8 +194,12 @@ class resolution {
   std::size_t alias_links_ = 0;
   bool service_settled_ = true;
   bool not_available_ = false;
-  std::size_t targets_asked_ = 0;  // of services_, from SRV
-  time_point srv_until_ = never;   // the SRV answer is waited for
+  // Of services_, from SRV: those of the priority that was asked for last, ...
+  std::size_t targets_asked_from_ = 0;
+  std::size_t targets_asked_ = 0;         // and those that have not been
+  std::size_t targets_queries_from_ = 0;  // their queries
+  bool name_asked_ = false;               // after all of them
+  time_point srv_until_ = never;          // the SRV answer, or their answers, are waited for
   time_point first_positive_ = never;
   time_point preferred_positive_ = never;
 };

@@ -185,6 +185,66 @@ def first_target_late(network):
     check_equal(syns_to(network, b), [], "SYNs to the later target")
 
 
+def keep_silent(network, name, *kinds):
+    """The nameserver does not answer such queries."""
+    for kind in kinds:
+        network.set_record(name, kind, action="drop")
+
+
+def silent_targets(network):
+    """(what is silent, domain, host and port to be connected to, shortest and longest time in seconds)"""
+    family, hurt, first, among = (network.host(f"{label}-silent", [ADDRESSES["live6"](30 + number), ADDRESSES["live4"](60 + number)])
+                                  for number, label in enumerate(("family", "hurt", "first", "among")))
+    gone, last, second, spare = network.host("gone-silent"), network.host("last-silent"), network.host("second"), network.host("spare")
+    for host in (first, among, gone, last):
+        keep_silent(network, host.name, "AAAA", "A")
+    keep_silent(network, family.name, "AAAA")
+    keep_silent(network, hurt.name, "A")
+    own = network.host("all-silent")
+    domains = {
+        "one family of the first": [(0, 0, ECHO, family.name), (5, 0, HTTPS, spare.name)],
+        "one family of the first, whose other refuses": [(0, 0, REFUSED, hurt.name), (5, 0, HTTPS, second.name)],
+        "the first": [(0, 0, ECHO, first.name), (5, 0, HTTPS, second.name)],
+        "one of several": [(0, 60000, ECHO, among.name), (0, 0, GIT, second.name), (5, 0, HTTPS, spare.name)],
+        "all": [(0, 0, ECHO, gone.name), (0, 0, ECHO, first.name), (5, 0, HTTPS, last.name)],
+    }
+    for number, records in enumerate(domains.values()):
+        set_srv(network, *records, owner=f"_xmpp-client._tcp.silent{number}.test")
+    for kind, found in (("AAAA", own.ipv6), ("A", own.ipv4)):
+        network.set_record("silent4.test", kind, records=found)
+    wanted = [(Host("", [], family.ipv4), ECHO, 0, 1.5), (second, HTTPS, 0.9, 5), (second, HTTPS, 0.9, 5), (second, GIT, 0, 1.5),
+              (own, XMPP, 1.9, 6)]
+    return spare, [(what, f"silent{number}.test", *wanted[number]) for number, what in enumerate(domains)]
+
+
+# spec: XMPP-2 XMPP-3 XMPP-6
+@case()
+def silent_targets_dns(network):
+    """Targets whose queries are never answered hold nothing up for more than a second: the next priority and, at last, the
+    domain are asked for; bare asks for the domain alone."""
+    spare, silent = silent_targets(network)
+    started = [network.start(python(BY_NAME, domain, "xmpp-client"), happy=True) for _, domain, *_ in silent]
+    for (what, domain, host, port, least, most), program in zip(silent, started):
+        run = program.wait(9)
+        check_peer(run, host, port)
+        check_between(run.seconds(), least, most, f"seconds, silent: {what}")
+    check_equal(syns_to(network, spare), [], "SYNs to a lower priority")
+
+
+# spec: XMPP-2
+@case()
+def late_target(network):
+    """An address of the better priority that comes after its patience still goes before what is left of the next one."""
+    a, c = network.host("a"), dead(network, "c", 21)
+    for kind, found in (("AAAA", a.ipv6), ("A", a.ipv4)):
+        network.set_record(a.name, kind, records=found, delay_ms=1800)
+    set_srv(network, (0, 0, ECHO, a.name), (5, 0, HTTPS, c.name))
+    run = connect(network, patience_ms=10000, HAPPY_CONNECTION_ATTEMPT_DELAY_MS="2000")
+    check_peer(run, a, ECHO)
+    check_equal([address in c.ipv6 for address, _ in syns_to(network, a, c)], [True, False], "SYNs to the next priority")
+    check_between(run.seconds(), 1.7, 6, "seconds")
+
+
 # spec: XMPP-6
 @case()
 def no_srv_record(network):

@@ -10,6 +10,7 @@ namespace {
 resolution::settings settings_for(const world& w) {
   resolution::settings s;
   s.deadline = time_point(resolver_patience);
+  s.last_chance = resolver_round;
   s.name = domain;
   if (w.asks_for_service) s.service_name = domain;
   if (!w.targets.empty()) {

@@ -50,5 +50,6 @@ class name_lookup {
 
 // What glibc would wait for silent nameservers.
 inline constexpr duration resolver_patience = std::chrono::seconds(10);
+inline constexpr duration resolver_round = std::chrono::seconds(5);  // it asks twice
 
 }  // namespace happy::sim

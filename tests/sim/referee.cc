@@ -1,6 +1,7 @@
 #include "tests/sim/referee.h"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "resolver/intent.h"
@@ -50,9 +51,40 @@ void referee::queried(const resolution& r, std::size_t query, time_point now) {
     const std::string& before = r.services()[i].record.target;
     const std::uint32_t theirs = priority_of_name(before);
     if (theirs > priority_of_name(name)) fail("a worse priority before a better one", now);
-    if (theirs < priority_of_name(name) && !has_answer(r, before))
+    if (theirs < priority_of_name(name) && !has_answer(r, before) && !is_given_up(theirs, now))
       fail("asked for before the priority before it has its answers", now);
   }
+  asked_at_.emplace(priority_of_name(name), now);
+}
+
+// It was asked for, and then waited for.
+bool referee::is_given_up(std::uint32_t priority, time_point now) const {
+  const auto asked = asked_at_.find(priority);
+  if (asked == asked_at_.end()) return false;
+  return now >= std::min(asked->second + srv_targets_patience, time_point(resolver_patience));
+}
+
+// How long a lookup without SRV records takes to an address; never: there is none.
+duration referee::bare_lookup() const {
+  duration soonest = duration::max();
+  for (const path& p : world_.paths) {
+    const query_fate& f = p.where.family == family::ipv6 ? world_.aaaa : world_.a;
+    if (p.target >= world_.targets.size() && f.reply == dns_reply::positive)
+      soonest = std::min(soonest, f.after);
+  }
+  return soonest;
+}
+
+// However silent the targets are: what is found without SRV records is found in the end, each priority having had
+// its patience before.
+void referee::check_last_chance(const resolution& r, time_point now) {
+  const duration bare = bare_lookup();
+  if (bare >= resolver_round) return;
+  if (!r.any_positive()) return fail("no address, but without SRV records there would be one", now);
+  std::set<std::uint32_t> priorities;
+  for (const srv_target& t : world_.targets) priorities.insert(t.priority);
+  const duration patience = srv_answer_patience + priorities.size() * srv_targets_patience;
+  if (now > time_point(patience + bare + resolution_delay)) fail("too late for an address", now);
 }
 
 std::uint32_t referee::priority_of_name(const std::string& name) const {
@@ -80,6 +112,7 @@ void referee::check_srv_lookup(const resolution& r, move_on reason, time_point n
                        world_.srv.after <= srv_answer_patience;
   if (r.not_available() != refused) fail("whether the service is there was misread", now);
   if (refused) return;
+  check_last_chance(r, now);
   if (!r.any_positive() && reason == move_on::all_answered && !has_answer(r, domain))
     fail("no address, and the name's own were not asked for", now);
   if (reason == move_on::all_answered || reason == move_on::deadline ||
@@ -87,12 +120,12 @@ void referee::check_srv_lookup(const resolution& r, move_on reason, time_point n
     return;
   }
   for (const resolution::service& s : r.services()) {
-    const answer* first = r.answered(s.record.target, record_type::aaaa);
-    if (first == nullptr) return fail("gone on although the first target has not answered", now);
-    if (first->kind == answer_kind::positive) return;
-    const answer* second = r.answered(s.record.target, record_type::a);
-    if (second == nullptr) return fail("gone on although the first target has not answered", now);
-    if (second->kind == answer_kind::positive) return;
+    for (const record_type type : {record_type::aaaa, record_type::a}) {
+      const answer* a = r.answered(s.record.target, type);
+      if (a != nullptr && a->kind == answer_kind::positive) return;
+      if (a == nullptr && !is_given_up(priority_of_name(s.record.target), now))
+        return fail("gone on although the first target has not answered", now);
+    }
   }
 }
 

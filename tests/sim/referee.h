@@ -2,6 +2,7 @@
 // product has.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ class referee {
   void check_spacing(const endpoint& where, time_point now);
   void check_promptness(bool won, time_point now);
 
+  bool is_given_up(std::uint32_t priority, time_point now) const;
+  duration bare_lookup() const;
+  void check_last_chance(const resolution& r, time_point now);
   std::uint32_t priority_of_name(const std::string& name) const;
   const path& path_of(const endpoint& where) const;
   bool is_started(const endpoint& where) const;
@@ -75,6 +79,7 @@ class referee {
   std::string violation_;
   time_point first_positive_ = never;
   time_point last_query_ = time_point::min();
+  std::map<std::uint32_t, time_point> asked_at_;  // of SRV, by priority
   time_point began_ = never;
   endpoint named_;
   std::vector<endpoint> expected_;  // the plan

@@ -96,11 +96,14 @@ class simulation {
     refresh();
     drain();
     while (!decided_ && referee_.is_content()) {
-      const time_point next = std::min(until_, events_.empty() ? never : events_.top().at);
+      const time_point next =
+          std::min({until_, events_.empty() ? never : events_.top().at, further_queries_at()});
       if (next == never) return fail("stuck: nothing will ever happen");
       if (next < now_) return fail("the race waits for the past");
       if (next > began_ + longest_run) return fail("no end");
       now_ = next;
+      if (now_ >= further_queries_at()) send_queries();
+      if (now_ >= further_queries_at()) return fail("the resolution waits for the past");
       while (!decided_ && !events_.empty() && events_.top().at <= now_) {
         take_event();
         drain();
@@ -108,6 +111,12 @@ class simulation {
       drain();
     }
     if (referee_.is_content()) finish();
+  }
+
+  // What is left of the lookup asks until its late answers are of no use any more.
+  time_point further_queries_at() const {
+    const time_point at = lookup_.state().asks_more_at();
+    return at < began_ + late_answer_lifetime ? at : never;
   }
 
   void refresh() {

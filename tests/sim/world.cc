@@ -61,6 +61,11 @@ void add_srv(random_numbers& random, world& w) {
     p.target = static_cast<std::uint32_t>(random.below(w.targets.size() + 1));
     p.in_reserve = false;
   }
+  // Delegations that lead nowhere: whole targets of which nothing is ever heard, in the end every one.
+  const unsigned silent_percent = random.chance(20) ? 60 : 0;
+  for (srv_target& t : w.targets) {
+    if (random.chance(silent_percent)) t.aaaa.reply = t.a.reply = dns_reply::silent;
+  }
   w.srv = make_fate(random);
   w.srv_refuses = random.chance(5);
   w.asks_for_service = false;

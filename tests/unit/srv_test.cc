@@ -41,6 +41,13 @@ class script {
  public:
   explicit script(resolution::settings s = {}) : machine(with_srv(s)) {}
 
+  // What is sent when the SRV answer has come, 20 ms after the start.
+  names asked_after(const std::vector<service_record>& records) {
+    sent(0);
+    srv_answer(records, 20);
+    return sent(20);
+  }
+
   // The queries that are sent now, as "AAAA a.test".
   names sent(int now) {
     names list;
@@ -80,7 +87,7 @@ class script {
     s.name = domain;
     s.service_name = owner;
     s.service_type = record_type::srv;
-    s.deadline = at(10'000);
+    if (s.deadline == never) s.deadline = at(10'000);
     return s;
   }
   static std::string type_name(record_type type) {
@@ -298,6 +305,121 @@ TEST_CASE(
   s.answer_to(domain, record_type::aaaa, {}, 1040);
   s.answer_to(domain, record_type::a, {"192.0.2.9"}, 1040);
   CHECK(s.state(1040) == "finished: all queries answered");
+}
+
+// What the next priority and the name wait for at most: srv_targets_patience, from the queries on.
+const std::vector<service_record> two_priorities{srv(0, 0, 5222, "a.test"),
+                                                 srv(5, 0, 443, "c.test")};
+
+TEST_CASE("srv: a family of the first target that keeps silent holds nothing up",
+          "[srv][resolution][XMPP-3][XMPP-4]") {
+  script s;
+  CHECK(s.asked_after(two_priorities) == names{"AAAA a.test", "A a.test"});
+  s.answer_to("a.test", record_type::a, {"192.0.2.1"}, 30);
+  CHECK(s.state(30) == "wait until 80");
+  CHECK(s.state(80) == "finished: resolution delay passed");
+  CHECK(s.machine.asks_more_at() == at(1020));
+  CHECK(s.sent(1019).empty());
+  CHECK(s.sent(1020) == names{"AAAA c.test", "A c.test"});
+  s.answer_to("c.test", record_type::aaaa, {}, 1030);
+  s.answer_to("c.test", record_type::a, {"192.0.2.3"}, 1030);
+  CHECK(s.sent(1030) == names{"AAAA example.test", "A example.test"});
+  CHECK(s.machine.asks_more_at() == never);
+  s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"},
+              1400);  // late, but of the first priority
+  CHECK(sorted(s.machine) == names{"2001:db8::1 5222 0", "192.0.2.1 5222 0", "192.0.2.3 443 5"});
+}
+
+TEST_CASE("srv: after a first target that keeps silent the next priority decides",
+          "[srv][resolution][XMPP-3][XMPP-4]") {
+  script s;
+  s.asked_after(two_priorities);
+  CHECK(s.state(20) == "wait until 1020");
+  CHECK(s.sent(1020) == names{"AAAA c.test", "A c.test"});
+  SECTION("its first target's IPv6 address is acted on") {
+    s.answer_to("c.test", record_type::aaaa, {"2001:db8::3"}, 1040);
+    CHECK(s.state(1040) == "wait until 1065");  // the companion's delay
+    s.answer_to("c.test", record_type::a, {"192.0.2.3"}, 1050);
+    CHECK(s.state(1050) == "query");
+    s.sent(1050);
+    CHECK(s.state(1050) == "finished: all queries answered");
+  }
+  SECTION("what comes late from the better one goes first") {
+    s.answer_to("c.test", record_type::a, {"192.0.2.3"}, 1040);
+    CHECK(s.state(1040) == "wait until 1090");
+    s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"}, 1050);
+    CHECK(s.state(1050) == "wait until 1075");
+    CHECK(sorted(s.machine) == names{"2001:db8::1 5222 0", "192.0.2.3 443 5"});
+  }
+}
+
+TEST_CASE(
+    "srv: one target of several that keeps silent is passed over, and goes first if it comes late",
+    "[srv][resolution][XMPP-3][XMPP-4]") {
+  script s;
+  s.asked_after(
+      {srv(0, 60000, 5222, "a.test"), srv(0, 0, 5223, "b.test"), srv(5, 0, 443, "c.test")});
+  REQUIRE(s.machine.services()[0].record.target == "a.test");
+  s.answer_to("b.test", record_type::aaaa, {"2001:db8::2"}, 30);
+  s.answer_to("b.test", record_type::a, {}, 30);
+  CHECK(s.state(30) == "wait until 80");  // for the first target
+  CHECK(s.state(80) == "finished: resolution delay passed");
+  CHECK(s.sent(1019).empty());
+  CHECK(s.sent(1020) == names{"AAAA c.test", "A c.test"});
+  s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"}, 1500);
+  CHECK(sorted(s.machine) == names{"2001:db8::1 5222 0", "2001:db8::2 5223 0"});
+}
+
+TEST_CASE(
+    "srv: where every target keeps silent the name's own addresses count, as without SRV records",
+    "[srv][resolution][XMPP-6]") {
+  script s;
+  s.asked_after(two_priorities);
+  s.sent(1020);
+  s.answer_to("c.test", record_type::a, {}, 1030);
+  CHECK(s.sent(2019).empty());
+  CHECK(s.sent(2020) == names{"AAAA example.test", "A example.test"});
+  SECTION("they are there") {
+    s.answer_to(domain, record_type::aaaa, {"2001:db8::9"}, 2030);
+    CHECK(s.state(2030) == "wait until 2055");
+    s.answer_to(domain, record_type::a, {"192.0.2.9"}, 2040);
+    CHECK(s.state(2040) == "finished: all queries answered");
+    CHECK(sorted(s.machine) == names{"2001:db8::9 0 -", "192.0.2.9 0 -"});
+  }
+  SECTION("there are none: a late answer of a target is all that is left") {
+    s.answer_to(domain, record_type::aaaa, {}, 2030);
+    s.answer_to(domain, record_type::a, {}, 2030);
+    CHECK(s.state(2030) == "wait until 10000");
+    CHECK(s.state(10'000) == "finished: nameservers out of time");
+    s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"}, 3000);
+    CHECK(s.state(3000) == "wait until 3025");
+    CHECK(s.state(3025) == "finished: preferred family answered");
+  }
+}
+
+TEST_CASE("srv: one host at two priorities is waited for once", "[srv][resolution]") {
+  script s;
+  s.asked_after({srv(0, 0, 5222, "a.test"), srv(5, 0, 443, "a.test")});
+  CHECK(s.sent(1019).empty());
+  CHECK(s.sent(1020) == names{"AAAA example.test", "A example.test"});
+}
+
+TEST_CASE("srv: where libc gives up sooner, the name is asked for by then, and has a chance",
+          "[srv][resolution][XMPP-6]") {
+  const names own{"AAAA example.test", "A example.test"};
+  script s({.deadline = at(700), .last_chance = milliseconds(700)});
+  SECTION("SRV keeps silent") {
+    s.sent(0);
+    CHECK(s.state(0) == "wait until 700");
+    CHECK(s.sent(700) == own);
+  }
+  SECTION("its targets do: none goes unasked") {
+    s.asked_after(two_priorities);
+    CHECK(s.state(20) == "wait until 700");
+    CHECK(s.sent(700) == names{"AAAA c.test", "A c.test", own[0], own[1]});
+  }
+  CHECK(s.state(700) == "wait until 1400");
+  CHECK(s.state(1400) == "finished: nameservers out of time");
 }
 
 TEST_CASE("srv: the only target \".\" means that the service is not there",
