@@ -16,7 +16,7 @@
 #include "resolver/address_scope.h"
 #include "resolver/answer_cache.h"
 #include "resolver/remembered.h"
-#include "resolver/source_address.h"
+#include "resolver/source_memory.h"
 
 namespace happy {
 namespace {
@@ -317,6 +317,7 @@ void quiesce(core& c, bool network_changes) {
       c.intents.clear();
       c.translator.forget();
       forget_known_answers();
+      forget_sources();
     }
     c.notes.clear();
     forget_network();

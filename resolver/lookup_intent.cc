@@ -7,6 +7,7 @@
 #include "resolver/gai_conf.h"
 #include "resolver/query_settings.h"
 #include "resolver/source_address.h"
+#include "resolver/source_memory.h"
 #include "resolver/trace.h"
 #include "shim/base/raw_syscall.h"
 
@@ -38,13 +39,13 @@ void recall_history(const intent& meant, std::vector<candidate>& list, with_hist
 }
 
 void put_in_order(const intent& meant, std::vector<candidate>& list) {
-  source_probe probe;
+  source_finder sources(kernel_said::lately);
   for (candidate& c : list) {
-    probe.probe(c, 0);
+    sources.find(c);
     c.translation_length = translation_length(meant.nat64, c.destination);
   }
   recall_history(meant, list, recall_from::memory);
-  describe_sources(list);
+  describe_sources(list, kernel_said::lately);
   sort_by_preference(list, system_policy());
 }
 
@@ -56,7 +57,8 @@ bool replace(const intent& meant, std::vector<candidate>& list, std::vector<cand
            a.service_priority == b.service_priority && a.hinted == b.hinted;
   };
   bool changed = list.size() != found.size();
-  source_probe probe;
+  const kernel_said said = history ? kernel_said::lately : kernel_said::now;
+  source_finder sources(said);
   for (candidate& c : found) {
     const auto known = std::find_if(list.begin(), list.end(), [&](const candidate& k) {
       return k.destination == c.destination;
@@ -64,7 +66,7 @@ bool replace(const intent& meant, std::vector<candidate>& list, std::vector<cand
     changed = changed || std::none_of(list.begin(), list.end(),
                                       [&](const candidate& k) { return same_endpoint(k, c); });
     if (known == list.end()) {
-      probe.probe(c, 0);
+      sources.find(c);
       c.translation_length = translation_length(meant.nat64, c.destination);
       continue;
     }
@@ -79,7 +81,7 @@ bool replace(const intent& meant, std::vector<candidate>& list, std::vector<cand
   }
   if (!changed) return false;
   recall_history(meant, found, history);
-  describe_sources(found);
+  describe_sources(found, said);
   sort_by_preference(found, system_policy());
   list = std::move(found);
   return true;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "resolver/own_addresses.h"
+#include "resolver/source_memory.h"
 
 namespace happy {
 namespace {
@@ -17,10 +18,16 @@ int compare_addresses(const void* a, const void* b) {
 }
 
 // As glibc does it, because of several of one address (link-local ones on several interfaces) any may be found.
-std::vector<own_address> sorted_own_addresses() {
+own_address_list sorted_own_addresses(kernel_said said) {
+  if (said == kernel_said::lately) {
+    if (own_address_list known = recent_own_addresses()) return known;
+  }
   std::vector<own_address> own = own_addresses();
   if (!own.empty()) std::qsort(own.data(), own.size(), sizeof(own_address), compare_addresses);
-  return own;
+  const bool any = !own.empty();
+  auto list = std::make_shared<const std::vector<own_address>>(std::move(own));
+  if (any) note_own_addresses(list);
+  return list;
 }
 
 // glibc looks up 127.0.0.0/8 as 127.0.0.1, because a source there need not be an interface's address.
@@ -95,9 +102,10 @@ void source_probe::probe(candidate& c, std::uint16_t port) {
 
 // glibc keeps nothing of what it has read where no IPv6 address but the loopback's is, and takes what it
 // does not find for a tunnel.
-void describe_sources(std::span<candidate> list) {
+void describe_sources(std::span<candidate> list, kernel_said said) {
   if (!can_differ(list)) return;
-  const std::vector<own_address> own = sorted_own_addresses();
+  const own_address_list sorted = sorted_own_addresses(said);
+  const std::vector<own_address>& own = *sorted;
   if (std::none_of(own.begin(), own.end(), is_other_than_loopback)) return;
   bool several_interfaces = false;
   unsigned first = ~0u;

@@ -9,6 +9,9 @@
 
 namespace happy {
 
+// Whose word counts: what the kernel says now, as in glibc, or what it said a moment ago (source_memory.h).
+enum class kernel_said : std::uint8_t { now, lately };
+
 // Asks the kernel by connecting UDP sockets, which sends nothing. One socket per family serves all
 // probes of one lookup; they close with the object.
 //
@@ -30,7 +33,7 @@ class source_probe {
 //
 // Context:  own_addresses(), a netlink dump (glibc's getaddrinfo makes the same one), where they can; two
 //           more system calls per candidate if they go out through several interfaces.
-void describe_sources(std::span<candidate> list);
+void describe_sources(std::span<candidate> list, kernel_said said = kernel_said::now);
 
 // The destination is an address of this host: to those the kernel goes from the address itself.
 bool is_own(const candidate& c);

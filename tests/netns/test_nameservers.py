@@ -294,6 +294,19 @@ def answers_are_forgotten(network):
     check_equal(len(network.find("query", name=init.name)), 2, "queries around res_init()")
 
 
+@case()
+def network_changes_between_lookups(network):
+    """What is remembered of the kernel's routes is so for the length of a burst: the order follows the network."""
+    host = network.host("moves")
+    running = network.start(victim("looks_up", UNSPEC, host.name, host.name, "+700", host.name), happy=True)
+    _wait_for_output(running, "addresses_2")
+    topology.call("ip", "-n", "c", "-6", "route", "del", "default")
+    seen = report(running.wait(10))
+    for number in (1, 2):
+        check_equal(seen[f"addresses_{number}"], ",".join(host.ipv6 + host.ipv4), "addresses before")
+    check_equal(seen["addresses_4"], ",".join(host.ipv4 + host.ipv6), "addresses without a route for IPv6")
+
+
 @case("aaaa-silent")
 def passive_with_a_name(network):
     """AI_PASSIVE (lftp, socat): a client does not wait for a silent AAAA, who wants to bind gets what libc gives."""

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "resolver/own_addresses.h"
+#include "resolver/source_memory.h"
 
 #include "tests/support/addresses.h"
 #include "tests/support/catch.h"
@@ -185,6 +186,7 @@ TEST_CASE("source_address: what rules 3, 4, 7 and 9 look at comes from the list 
   happy_real functions = libc_functions();
   functions.recvfrom = give_dump;
   with_functions use(functions);
+  forget_sources();
   dump::bytes.clear();
   dump kernel;
   kernel.add("127.0.0.1", 8, 0, 1)
