@@ -29,10 +29,12 @@ constinit late_function<decltype(&::gethostbyname2)> real_gethostbyname2{"gethos
 constinit late_function<decltype(&::gethostbyname_r)> real_gethostbyname_r{"gethostbyname_r"};
 constinit late_function<decltype(&::gethostbyname2_r)> real_gethostbyname2_r{"gethostbyname2_r"};
 
+// Numbers, and no name at all.
+bool is_for_libc(const char* name) { return judge_lookup(name, nullptr) != pass_reason::none; }
+
 // `errno` and h_errno belong to the answer.
 void remember(const char* name, const hostent* answer) {
-  if (answer == nullptr || !hooks_live() || judge_lookup(name, nullptr) != pass_reason::none)
-    return;
+  if (answer == nullptr || !hooks_live()) return;
   if (!has_stack(lookup_stack)) return;
   errno_saver keep;
   const happy_engine* engine = foreign_process() ? nullptr : load_engine();
@@ -77,8 +79,7 @@ void fill(hostent& host, host_parts& parts, const char* name, const in_addr& fou
 }
 
 const happy_engine* engine_for_bridge(const char* name) {
-  if (!may_bridge() || !hooks_live() || judge_lookup(name, nullptr) != pass_reason::none)
-    return nullptr;
+  if (!may_bridge() || !hooks_live()) return nullptr;
   if (!has_stack(lookup_stack)) return nullptr;
   char ignored[HAPPY_MAX_NAME];
   return foreign_process() || !copy_name(ignored, name) ? nullptr : load_engine();
@@ -108,7 +109,7 @@ hostent* bridged(const char* name) {
 bool answered_by_engine(const char* name, int af, happy_host_space& space, int& code) {
   if (!hooks_live() || (af != AF_INET && af != AF_INET6)) return false;
   silent_nameservers::give_back();
-  if (judge_lookup(name, nullptr) != pass_reason::none || !has_stack(lookup_stack)) return false;
+  if (!has_stack(lookup_stack)) return false;
   const happy_engine* engine = foreign_process() ? nullptr : load_engine();
   if (engine == nullptr) return false;
   const bool answered = look_up_host(engine, name, af, space, code);
@@ -169,7 +170,7 @@ class answer_place {
 // `libc`: asks it.
 template <typename Libc>
 hostent* look_up(const char* name, int af, answer_place& place, const Libc& real_function) {
-  if (!has_stack(lookup_stack)) return real_function();
+  if (is_for_libc(name) || !has_stack(lookup_stack)) return real_function();
   int code = 0;
   hostent* answer = nullptr;
   if (look_up_by_engine(name, af, place, code, answer)) {
@@ -209,6 +210,7 @@ int bridged_r(const char* name, int code, happy_host_space& space, hostent** ans
 template <typename Libc>
 int look_up_r(const char* name, int af, happy_host_space space, hostent** answer,
               int* resolver_error, const Libc& real_function) {
+  if (is_for_libc(name)) return real_function();
   int code = 0;
   if (answered_by_engine(name, af, space, code)) {
     const bool is_found = space.resolver_error == 0;
