@@ -200,6 +200,10 @@ bool is_taken(int fd) {
   return type == SOCK_STREAM || (type == SOCK_DGRAM && process_environment().settings.udp != 0);
 }
 
+// What the kernel says when it has no route to an IPv4 destination, or when the socket is a translated one
+// already, which takes no IPv4 address.
+bool has_second_way(int error) { return error == ENETUNREACH || error == EINVAL; }
+
 happy_lookup_step synthesise(const happy_engine* engine, happy_synthesis& call) {
   engine_visit visit;
   call.signals = visit.signals_before();
@@ -208,12 +212,10 @@ happy_lookup_step synthesise(const happy_engine* engine, happy_synthesis& call) 
 
 }  // namespace
 
-// What the kernel says when it has no route to an IPv4 destination, or when the socket is a translated one
-// already, which takes no IPv4 address.
 bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length) {
   endpoint where;
   translated_socket ignored;
-  if (error != ENETUNREACH && !(error == EINVAL && any_translated())) return false;
+  if (!has_second_way(error) || (error == EINVAL && !any_translated())) return false;
   if (!from_sockaddr(to, length, where)) return false;
   if (unmapped(where.address).family != family::ipv4) return false;
   return error == ENETUNREACH ? is_taken(fd) : is_translated(fd, ignored);
@@ -344,5 +346,6 @@ extern "C" __attribute__((visibility("default"))) int connect(int fd, const sock
   if (real == nullptr)
     return as_libc(raw_syscall(SYS_connect, fd, reinterpret_cast<long>(to), length));
   const int result = real->connect(fd, to, length);
-  return result == 0 || !hooks_live() ? result : second_way(result, fd, to, length);
+  if (result == 0 || !has_second_way(errno) || !hooks_live()) return result;
+  return second_way(result, fd, to, length);
 }
