@@ -33,6 +33,12 @@ bool read_info(int fd, tcp_info& info) {
   return real->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0;
 }
 
+// SO_ERROR is cleared by reading it.
+bool take_error(int fd, int& error) {
+  socklen_t length = sizeof error;
+  return real->getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0;
+}
+
 started_attempt refused(int error) {
   return {.socket = {}, .error = error, .reached_network = false};
 }
@@ -98,16 +104,14 @@ void take_what_arrives(int fd) {
 attempt_report examine_attempt(const guarded_socket& socket) {
   if (!socket.is_ours()) return {attempt_state::failed, EBADF};
   int error = 0;
-  socklen_t length = sizeof error;
-  if (real->getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) {
-    return {attempt_state::failed, errno};
-  }
+  if (!take_error(socket.get(), error)) return {attempt_state::failed, errno};
   const int state = tcp_state(socket.get());
   if (state == no_tcp_state) return {attempt_state::failed, errno};
   if (is_handshake(state)) {
     return {error != 0 ? attempt_state::troubled : attempt_state::pending, error};
   }
   if (error == 0 && state != TCP_CLOSE) return {attempt_state::connected, 0};
+  if (error == 0) take_error(socket.get(), error);  // it has ended since the first look
   return {attempt_state::failed, error != 0 ? error : ECONNABORTED};
 }
 

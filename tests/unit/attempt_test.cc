@@ -4,6 +4,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+
 #include "tests/support/catch.h"
 #include "tests/support/libc_functions.h"
 
@@ -22,6 +24,14 @@ int getsockopt_of_a_packet_on_its_way(int fd, int level, int name, void* value, 
   if (level != IPPROTO_TCP || name != TCP_INFO) return ::getsockopt(fd, level, name, value, length);
   static_cast<tcp_info*>(value)->tcpi_state =
       static_cast<std::uint8_t>(looks++ == 0 ? first_state : later_state);
+  return 0;
+}
+
+// The error is there only once the state has been looked at.
+int getsockopt_of_a_reset_on_its_way(int fd, int level, int name, void* value, socklen_t* length) {
+  if (level != SOL_SOCKET || name != SO_ERROR)
+    return getsockopt_of_a_packet_on_its_way(fd, level, name, value, length);
+  *static_cast<int*>(value) = looks == 0 ? 0 : ECONNREFUSED;
   return 0;
 }
 
@@ -59,6 +69,20 @@ TEST_CASE("attempt: a handshake is one at the second look, too", "[attempt]") {
   CHECK(is_connecting(fd));
   CHECK(!has_connected(fd));
   ::close(fd);
+}
+
+TEST_CASE(
+    "attempt: a reset between the look at its error and the look at its state is told as what it "
+    "was",
+    "[attempt]") {
+  happy_real functions = functions_while(TCP_CLOSE, TCP_CLOSE);
+  functions.getsockopt = getsockopt_of_a_reset_on_its_way;
+  const with_functions table(functions);
+  const result<guarded_socket> socket = guarded_socket::adopt(some_socket());
+  REQUIRE(socket.ok());
+  const attempt_report report = examine_attempt(socket.value());
+  CHECK(report.state == attempt_state::failed);
+  CHECK(report.error == ECONNREFUSED);
 }
 
 TEST_CASE("attempt: what is no socket has no state", "[attempt]") {
