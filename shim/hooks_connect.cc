@@ -145,14 +145,8 @@ int race(const happy_engine* engine, happy_connect& call) {
   return call.result;
 }
 
-bool is_readable(const sockaddr* to, socklen_t length) {
-  if (to == nullptr || length == 0 || length > sizeof(sockaddr_storage)) return false;
-  const auto first = reinterpret_cast<std::uintptr_t>(to);
-  const std::uintptr_t last = first + length - 1;
-  const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  const bool one_page = first / smallest_page == last / smallest_page;
-  if (one_page && first / smallest_page == stack / smallest_page) return true;
-  return is_readable_word(last) && (one_page || is_readable_word(first));
+bool is_readable_address(const sockaddr* to, socklen_t length) {
+  return length <= sizeof(sockaddr_storage) && is_readable(to, length);
 }
 
 bool forced_swap() { return (process_environment().settings.force & HAPPY_FORCE_SWAP) != 0; }
@@ -305,7 +299,7 @@ bool disconnects(const sockaddr* to, socklen_t length) {
 }
 
 int hook_connect(int fd, const sockaddr* to, socklen_t length) {
-  if (!is_readable(to, length))
+  if (!is_readable_address(to, length))
     return real->connect(fd, to, length);  // EFAULT is the kernel's to say
   if (disconnects(to, length)) {
     const int result = real->connect(fd, to, length);

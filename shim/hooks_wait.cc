@@ -18,6 +18,7 @@
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/pending.h"
+#include "shim/readable.h"
 
 namespace happy {
 namespace {
@@ -77,6 +78,10 @@ struct patience {
 // What the kernel refuses is the kernel's to refuse.
 bool is_valid(const timespec* t) {
   return t == nullptr || (t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < billion);
+}
+// epoll_pwait2() gives its limit to the kernel as it is; libc itself reads those of the others.
+bool is_valid_where_readable(const timespec* t) {
+  return t == nullptr || (is_readable(t, sizeof *t) && is_valid(t));
 }
 bool is_valid(const timeval* t) { return t == nullptr || (t->tv_sec >= 0 && t->tv_usec >= 0); }
 
@@ -157,9 +162,10 @@ class fd_sets {
     keep(2, except);
   }
 
-  // A program that selects beyond FD_SETSIZE has sets larger than those kept here.
-  bool fit() const { return size_ <= sizeof(fd_set); }
+  // False: they are the kernel's to judge. (A program that selects beyond FD_SETSIZE has sets larger than those here.)
+  bool are_kept() const { return kept_all_; }
 
+  // After a call that has succeeded: the kernel has just written there itself.
   void restore() {
     for (int i = 0; i < 3; ++i) {
       if (theirs_[i] != nullptr) std::memcpy(theirs_[i], &kept_[i], size_);
@@ -177,11 +183,16 @@ class fd_sets {
  private:
   void keep(int i, fd_set* theirs) {
     theirs_[i] = theirs;
-    if (theirs != nullptr && fit()) std::memcpy(&kept_[i], theirs, size_);
+    if (theirs == nullptr || size_ == 0) return;
+    if (size_ > sizeof(fd_set) || !is_readable(theirs, size_))
+      kept_all_ = false;
+    else
+      std::memcpy(&kept_[i], theirs, size_);
   }
   bool has(int i, int fd) const { return theirs_[i] != nullptr && FD_ISSET(fd, &kept_[i]); }
 
   std::size_t size_;
+  bool kept_all_ = true;
   fd_set* theirs_[3]{};
   fd_set kept_[3]{};
 };
@@ -189,14 +200,18 @@ class fd_sets {
 int select_in_slices(int count, fd_set* read, fd_set* write, fd_set* except, const patience& caller,
                      const sigset_t* mask) {
   fd_sets sets(count, read, write, except);
-  return in_slices(caller, sets.waits(count), telling::again, [&](std::int64_t ns) {
-    sets.restore();
+  const auto wait = [&](std::int64_t ns) {
     const timespec slice = to_timespec(ns);
     return real_pselect.get()(count, read, write, except, ns < 0 ? nullptr : &slice, mask);
+  };
+  if (!sets.are_kept()) return wait(caller.left());
+  bool again = false;
+  return in_slices(caller, sets.waits(count), telling::again, [&](std::int64_t ns) {
+    if (again) sets.restore();
+    again = true;
+    return wait(ns);
   });
 }
-
-bool fits(int count) { return count <= FD_SETSIZE; }
 
 int epoll_in_slices(int set, epoll_event* events, int size, const patience& caller,
                     const sigset_t* mask) {
@@ -250,7 +265,7 @@ __attribute__((visibility("default"))) int __ppoll_chk(pollfd* fds, nfds_t count
 
 __attribute__((visibility("default"))) int select(int count, fd_set* read, fd_set* write,
                                                   fd_set* except, timeval* timeout) {
-  if (!races_pending() || !is_valid(timeout) || !fits(count))
+  if (!races_pending() || !is_valid(timeout))
     return real_select.get()(count, read, write, except, timeout);
   const patience caller = patience::of(timeout);
   const int result = select_in_slices(count, read, write, except, caller, nullptr);
@@ -264,7 +279,7 @@ __attribute__((visibility("default"))) int select(int count, fd_set* read, fd_se
 __attribute__((visibility("default"))) int pselect(int count, fd_set* read, fd_set* write,
                                                    fd_set* except, const timespec* timeout,
                                                    const sigset_t* mask) {
-  if (!races_pending() || !is_valid(timeout) || !fits(count)) {
+  if (!races_pending() || !is_valid(timeout)) {
     return real_pselect.get()(count, read, write, except, timeout, mask);
   }
   return select_in_slices(count, read, write, except, patience::of(timeout), mask);
@@ -285,7 +300,7 @@ __attribute__((visibility("default"))) int epoll_pwait(int set, epoll_event* eve
 __attribute__((visibility("default"))) int epoll_pwait2(int set, epoll_event* events, int size,
                                                         const timespec* timeout,
                                                         const sigset_t* mask) {
-  if (!clocked_races() || !is_valid(timeout))
+  if (!clocked_races() || !is_valid_where_readable(timeout))
     return real_epoll_pwait2.get()(set, events, size, timeout, mask);
   return epoll_in_slices(set, events, size, patience::of(timeout), mask);
 }

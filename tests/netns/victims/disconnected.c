@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <limits.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 
 static void say(const char* what, int result) {
@@ -30,6 +31,26 @@ static void refused_calls(int fd) {
   say("pselect with an odd time", pselect(fd + 1, NULL, &set, NULL, &odd, NULL));
 }
 
+static void unreadable_arguments(int fd) {
+  fd_set* volatile nowhere = (fd_set*)8;
+  struct timespec* volatile no_time = (struct timespec*)8;
+  struct timeval soon = {0, 20000};
+  const struct timespec soon_too = {0, 20000000};
+  fd_set* constant =
+      mmap(NULL, sizeof *constant, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  FD_SET(fd, constant);
+  mprotect(constant, sizeof *constant, PROT_READ);
+  struct epoll_event event;
+  int set = epoll_create1(EPOLL_CLOEXEC);
+  say("select of nothing", select(fd + 1, nowhere, NULL, NULL, &soon));
+  say("pselect of nothing", pselect(fd + 1, NULL, NULL, nowhere, &soon_too, NULL));
+  say("select of what is constant", select(fd + 1, constant, NULL, NULL, &soon));
+  say("pselect of what is constant", pselect(fd + 1, NULL, constant, NULL, &soon_too, NULL));
+  say("epoll_wait of nothing", epoll_wait(set, (struct epoll_event*)nowhere, 1, 0));
+  say("epoll_pwait2 with no time", epoll_pwait2(set, &event, 1, no_time, NULL));
+  close(set);
+}
+
 // Longer than any clock counts: only the alarm ends it.
 static void endless_call(int fd) {
   fd_set set;
@@ -49,6 +70,7 @@ int main(int argc, char** argv) {
   int fd = socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
   say("connect", connect(fd, list->ai_addr, list->ai_addrlen));
   refused_calls(fd);
+  unreadable_arguments(fd);
   endless_call(fd);
   const struct sockaddr disconnect = {.sa_family = AF_UNSPEC};
   say("disconnect", connect(fd, &disconnect, sizeof disconnect));
