@@ -166,6 +166,7 @@ happy_step connect_begin(core& c, happy_connect& call) {
   const patient_guard guard(c, patience_to_begin);
   if (!guard) return pass(call, named, "the engine is busy");
   const time_point now = clock_now();
+  know_proc(c);
   drop_abandoned(c, call, thread);
   const std::uint64_t cookie = c.races.none_used() ? 0 : socket_cookie(call.fd);
   if (is_pending(c, cookie)) return pass(call, named, "a race is pending: the kernel knows");

@@ -1,6 +1,7 @@
 #include "racer/core.h"
 
 #include "racer/nonblocking_connect.h"
+#include "racer/noted_registrations.h"
 #include "racer/progress.h"
 #include "resolver/clock.h"
 #include "resolver/lookup_intent.h"
@@ -41,6 +42,12 @@ void service_lookups(core& c, time_point now) {
     mark_addresses(c, *meant);
   }
   std::erase_if(c.open_lookups, [&](const auto& l) { return is_over(c, *l, now); });
+}
+
+void know_proc(core& c) {
+  if (c.proc_is_known) return;
+  c.proc_is_known = true;
+  look_for_proc(*c.host.pending);
 }
 
 void mark_addresses(core& c, const intent& meant) {

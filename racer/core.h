@@ -61,6 +61,7 @@ struct core {
   pace starts;  // of hidden attempts
   worker hidden_worker;
   bool has_rehearsed = false;  // a hand-over, in this process
+  bool proc_is_known = false;  // whether it is there (noted_registrations.h)
   std::uint64_t last_id = 0;   // of lookups and races
   endpoint_list sorted;        // for refresh_plan(): stacks are small where handlers run
   bounded_vector<history_note, max_history_notes> notes;
@@ -117,6 +118,11 @@ void service_lookups(core& c, time_point now);
 bool fork_prepare();
 void fork_parent();
 void fork_child();
+
+// Looks whether /proc is there, at first and after the program may have gone elsewhere (chroot).
+//
+// Context:  signal-safe.
+void know_proc(core& c);
 
 // Tells the hook of connect() which addresses are worth a look.
 void mark_addresses(core& c, const intent& meant);

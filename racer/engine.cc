@@ -168,6 +168,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
   engine_core =
       guarded<>(static_cast<core*>(nullptr), [&] { return new (core_storage) core(*host); });
   if (engine_core == nullptr) return ENOMEM;
+  know_proc(*engine_core);
   // The engine is never unloaded and nothing of it is destroyed: hooks simply stop using it.
   if (std::atexit(at_exit) != 0) return ENOMEM;
   std::at_quick_exit(at_exit);

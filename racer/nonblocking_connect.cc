@@ -9,6 +9,7 @@
 #include "racer/connect_call.h"
 #include "racer/handover.h"
 #include "racer/history_notes.h"
+#include "racer/noted_registrations.h"
 #include "racer/open_files.h"
 #include "racer/progress.h"
 #include "racer/veiled_connect.h"
@@ -400,6 +401,7 @@ int change_epoll(core& c, int set, int operation, int fd, epoll_event* event) {
   const int before = c.host.set_inside(0);  // the program's own call: not one that tests let fail
   const int result = real->epoll_ctl(set, operation, fd, event);
   c.host.set_inside(before);
+  if (result == 0 && guard) note_registration(set, operation, fd, event);
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -12,9 +13,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "racer/noted_registrations.h"
 #include "resolver/clock.h"
 #include "resolver/guarded_socket.h"
 #include "resolver/hidden_fd.h"
@@ -42,11 +45,25 @@ unique_fd open_hidden(const char* path, int flags) {
   return moved.ok() ? std::move(moved.value()) : unique_fd();
 }
 
-// Calls `visit(number)` for each open descriptor; false if /proc cannot be read.
+// Where /proc does not say which numbers are open all of these are asked: the kernel gives the lowest that is free.
+constexpr rlim_t numbers_asked = 4096;
+
+template <typename Function>
+void for_each_number(Function&& visit) {
+  rlimit limit{};
+  const rlim_t end = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : numbers_asked;
+  for (int number = 0; number < static_cast<int>(std::min(end, numbers_asked)); ++number)
+    visit(number);
+}
+
+// Calls `visit(number)` for each open descriptor, and perhaps for some that are not open. False: some are left out.
 template <typename Function>
 bool for_each_fd(Function&& visit) {
   const unique_fd folder = open_hidden("/proc/self/fd", O_DIRECTORY);
-  if (!folder.valid()) return false;
+  if (!folder.valid()) {
+    for_each_number(visit);
+    return true;
+  }
   alignas(directory_entry) char buffer[2048];
   for (;;) {
     const long size = raw_syscall(SYS_getdents64, folder.get(), reinterpret_cast<long>(buffer),
@@ -111,12 +128,12 @@ bool is_epoll_set(int fd, int outside) {
   return real->epoll_ctl(fd, EPOLL_CTL_DEL, outside, nullptr) == 0 || errno != EINVAL;
 }
 
-// Calls `visit(entry)` for what is registered in the set.
+// Calls `visit(entry)` for what is registered in the set. False: /proc does not say.
 template <typename Function>
-void for_each_entry(int set, Function&& visit) {
+bool for_each_entry(int set, Function&& visit) {
   char path[40];
   std::snprintf(path, sizeof path, "/proc/self/fdinfo/%d", set);
-  for_each_line(path, [&](std::string_view line) {
+  return for_each_line(path, [&](std::string_view line) {
     epoll_entry entry;
     if (!parse_entry(line, entry)) return;
     entry.set = set;
@@ -140,11 +157,36 @@ bool collect(const epoll_entry& e, const fd_list& fds, unsigned long inode, epol
   return e.inode != inode || (known && out.push_back(e));
 }
 
+// Whether the file behind `fd` is registered in the set under this number.
+enum class registered : std::uint8_t { yes, no, unknown };
+
+registered is_registered(int set, int fd) {
+  const pid_t self = raw_getpid();
+  const kcmp_epoll_slot slot{
+      .efd = static_cast<std::uint32_t>(set), .tfd = static_cast<std::uint32_t>(fd), .toff = 0};
+  const long order =
+      raw_syscall(SYS_kcmp, self, self, KCMP_EPOLL_TFD, fd, reinterpret_cast<long>(&slot));
+  if (order < 0) return order == -ENOENT ? registered::no : registered::unknown;
+  return order == 0 ? registered::yes : registered::no;
+}
+
+// What a set has of the file, where /proc does not say. False: see find_epoll_entries().
+bool collect_noted(int set, const fd_list& fds, epoll_entry_list& out) {
+  bool movable = true;
+  for (const int fd : fds) {
+    const registered there = is_registered(set, fd);
+    if (there == registered::no) continue;
+    const std::optional<epoll_entry> entry = noted_registration(set, fd);
+    movable = movable && there == registered::yes && entry && out.push_back(*entry);
+  }
+  return movable;
+}
+
 }  // namespace
 
 class open_files {
  public:
-  // False: /proc cannot be read.
+  // False: some are left out.
   bool find_aliases(std::uint64_t wanted, int hidden, fd_list& out, bool& room) {
     refresh();
     const socket like{wanted, -1};
@@ -163,6 +205,7 @@ class open_files {
     bool movable = true;
     const unsigned long inode = inode_of(fds);
     for (const epoll_entry& e : entries_) movable = collect(e, fds, inode, out) && movable;
+    for (const int set : untold_) movable = collect_noted(set, fds, out) && movable;
     return movable;
   }
 
@@ -179,6 +222,7 @@ class open_files {
     sockets_.clear();
     others_.clear();
     entries_.clear();
+    untold_.clear();
     readable_ = for_each_fd([&](int number) {
       const std::uint64_t cookie = socket_cookie(number);
       if (cookie != 0)
@@ -194,7 +238,10 @@ class open_files {
   void read_entries(int outside) {
     for (const int number : others_) {
       if (!is_epoll_set(number, outside)) continue;
-      for_each_entry(number, [&](const epoll_entry& e) { entries_.push_back(e); });
+      const std::size_t before = entries_.size();
+      if (for_each_entry(number, [&](const epoll_entry& e) { entries_.push_back(e); })) continue;
+      entries_.resize(before);
+      untold_.push_back(number);
     }
     others_.clear();
   }
@@ -202,6 +249,7 @@ class open_files {
   std::vector<socket> sockets_;
   std::vector<int> others_;  // not yet asked whether they are epoll sets
   std::vector<epoll_entry> entries_;
+  std::vector<int> untold_;  // sets that are not in /proc
   bool readable_ = false;
   time_point valid_until_ = time_point::min();
 };
@@ -243,9 +291,7 @@ bool find_aliases(int fd, int hidden, fd_list& out) {
       if (number != hidden && socket_cookie(number) == wanted) room = out.push_back(number) && room;
     });
   }
-  // Without /proc the program's own number is all that is known.
-  if (!readable) return out.empty() && out.push_back(fd);
-  return room && std::find(out.begin(), out.end(), fd) != out.end();
+  return readable && room && std::find(out.begin(), out.end(), fd) != out.end();
 }
 
 bool is_shared_with_relatives(int fd, pid_t thread) {
@@ -275,13 +321,17 @@ bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out) 
   if (batch != nullptr) return batch->files().find_entries(fds, outside, out);
   bool movable = true;
   const unsigned long inode = inode_of(fds);
-  for_each_fd([&](int number) {
+  const bool readable = for_each_fd([&](int number) {
     if (!is_no_socket(socket_cookie(number)) || !is_epoll_set(number, outside)) return;
-    for_each_entry(number, [&](const epoll_entry& entry) {
+    const epoll_entry_list before = out;
+    const bool told = for_each_entry(number, [&](const epoll_entry& entry) {
       movable = collect(entry, fds, inode, out) && movable;
     });
+    if (told) return;
+    out = before;
+    movable = collect_noted(number, fds, out) && movable;
   });
-  return movable;
+  return readable && movable;
 }
 
 }  // namespace happy

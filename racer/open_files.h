@@ -36,7 +36,7 @@ class open_files_batch {
 };
 
 // The numbers under which the file behind `fd` is open, `fd` among them, `hidden` (ours) left out.
-// False: there are too many, or /proc cannot be read although there is one.
+// False: there are too many, or some may be missing. Without /proc numbers of 4096 and more are not looked at.
 //
 // Context:  reads /proc/self/fd, one getsockopt() per open file; does not block.
 bool find_aliases(int fd, int hidden, fd_list& out);
@@ -61,7 +61,7 @@ using epoll_entry_list = bounded_vector<epoll_entry, max_epoll_entries>;
 // Every entry for one of `fds`, the numbers of one file, in any epoll set of this process, as the kernel has it:
 // entries of another file that was known by such a number are left out. `outside`: a socket under a number under
 // which no set has it. False: there are too many, or one was made under a number that the program has closed since,
-// and cannot be taken out.
+// and cannot be taken out, or one is there that neither /proc nor a note (noted_registrations.h) tells of.
 //
 // Context:  reads /proc/self/fdinfo of each epoll set, which costs as much as the set is long.
 bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out);

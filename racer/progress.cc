@@ -10,6 +10,7 @@
 #include "racer/handover.h"
 #include "racer/history_notes.h"
 #include "racer/nonblocking_connect.h"
+#include "racer/noted_registrations.h"
 #include "racer/race_trace.h"
 #include "racer/synthesis.h"
 #include "racer/veiled_connect.h"
@@ -322,6 +323,8 @@ void quiesce(core& c, bool network_changes) {
     c.notes.clear();
     forget_network();
     c.translator.close_sockets();
+    c.proc_is_known = false;
+    doubt_proc(*c.host.pending);
     c.hidden_worker.dismiss();
   }
   c.hidden_worker.wait_until_gone();

@@ -129,6 +129,8 @@ struct happy_pending {
   uint32_t bridged; /* not 0: addresses of the bridging pool were handed out */
   uint32_t races;   /* sockets of the program are being raced, or may soon be */
   uint32_t clocked; /* of these races, those whose delay the program's waiting calls watch */
+  uint32_t
+      notes_registrations; /* not 0: every change of an epoll set is to be made by change_epoll() */
   /* Raised before a socket that shows nothing is given an attempt of its own, with the engine's lock held
    * until it has one: who wakes meanwhile has seen a socket without any, and is to look again. */
   uint32_t restarts;
@@ -351,7 +353,7 @@ struct happy_engine {
    * everything); a socket that is replaced meanwhile wakes only those that wait to write. `signals`: as in
    * a happy_connect. */
   int64_t (*wait_limit)(const int* fds, unsigned count, uint64_t signals);
-  /* The real epoll_ctl(), while no hand-over is going on. */
+  /* The real epoll_ctl(), while no hand-over is going on. Signal-safe. */
   int (*change_epoll)(int set, int operation, int fd, struct epoll_event* event);
 
   /* Gives up all races and waits, at most 50 ms, until the worker has ended. With `network_changes`

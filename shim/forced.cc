@@ -13,6 +13,7 @@ namespace happy {
 namespace {
 
 decltype(happy_real::open) true_open = nullptr;
+decltype(happy_real::stat) true_stat = nullptr;
 decltype(happy_real::epoll_ctl) true_epoll_ctl = nullptr;
 
 int no_thread(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) { return EAGAIN; }
@@ -40,11 +41,19 @@ int no_epoll(int set, int operation, int fd, epoll_event* event) {
   return -1;
 }
 
+// Sets errno.
+bool is_in_proc(const char* path) {
+  if (std::strncmp(path, "/proc/", 6) != 0) return false;
+  errno = ENOENT;
+  return true;
+}
+
+int no_proc_stat(const char* path, struct stat* out) {
+  return is_in_proc(path) ? -1 : true_stat(path, out);
+}
+
 int no_proc(const char* path, int flags, ...) {
-  if (std::strncmp(path, "/proc/", 6) == 0) {
-    errno = ENOENT;
-    return -1;
-  }
+  if (is_in_proc(path)) return -1;
   va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = va_arg(arguments, mode_t);
@@ -132,7 +141,9 @@ void force_failures(happy_real& table, std::uint32_t force) {
   }
   if ((force & HAPPY_FORCE_FAIL_PROC) != 0) {
     true_open = table.open;
+    true_stat = table.stat;
     table.open = no_proc;
+    table.stat = no_proc_stat;
   }
 }
 

@@ -15,7 +15,7 @@ constinit late_function<decltype(&::epoll_ctl)> real_epoll_ctl{"epoll_ctl"};
 }  // namespace
 
 int change_epoll(int set, int operation, int fd, epoll_event* event) {
-  const happy_engine* engine = races_pending() ? loaded_engine() : nullptr;
+  const happy_engine* engine = epoll_watched() ? loaded_engine() : nullptr;
   if (engine == nullptr) return real_epoll_ctl.get()(set, operation, fd, event);
   engine_visit visit;
   return engine->change_epoll(set, operation, fd, event);

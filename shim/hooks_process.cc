@@ -120,7 +120,7 @@ __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
   va_end(arguments);
   happy::look_at_syscall(number, values[0]);
   happy::look_at_closing(number, values[0], values[1], values[2]);
-  if (number == SYS_epoll_ctl && happy::races_pending()) {
+  if (number == SYS_epoll_ctl && happy::epoll_watched()) {
     return happy::change_epoll(static_cast<int>(values[0]), static_cast<int>(values[1]),
                                static_cast<int>(values[2]),
                                reinterpret_cast<epoll_event*>(values[3]));

@@ -17,12 +17,19 @@ inline bool races_pending() {
          !foreign_process();
 }
 
+// Whether the engine has to know of a change of an epoll set. As cheap, and signal-safe.
+inline bool epoll_watched() {
+  return (__atomic_load_n(&pending_counts.races, __ATOMIC_ACQUIRE) |
+          __atomic_load_n(&pending_counts.notes_registrations, __ATOMIC_ACQUIRE)) != 0 &&
+         hooks_live() && !foreign_process();
+}
+
 // The numbers `first` to `last` will mean something else: races on them end first. Costs as much as
 // races_pending() while nothing is pending.
 void note_closing(unsigned first, unsigned last);
 
-// The real epoll_ctl(), but not while a socket is being replaced. Costs as much as races_pending() while
-// nothing is pending.
+// The real epoll_ctl(), but not while a socket is being replaced. Costs as much as epoll_watched() while
+// nothing is.
 int change_epoll(int set, int operation, int fd, epoll_event* event);
 
 }  // namespace happy

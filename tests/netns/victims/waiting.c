@@ -286,7 +286,9 @@ int main(int argc, char** argv) {
   if (argc != 5) return 2;
   style = argv[1];
   if (atoi(argv[2]) > 1) start_idle_thread();
-  for (const struct addrinfo* info = look_up(argv[3], argv[4]); info; info = info->ai_next) {
+  const struct addrinfo* list = look_up(argv[3], argv[4]);
+  if (getenv("WAITING_ROOT") && chroot(getenv("WAITING_ROOT"))) perror("chroot");
+  for (const struct addrinfo* info = list; info; info = info->ai_next) {
     if (attempt(info)) return 0;
   }
   return 1;
