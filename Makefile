@@ -76,7 +76,7 @@ fuzz_sources   := $(sort $(filter-out tests/fuzz/libfuzzer.cc,$(wildcard tests/f
 unit_sources   := $(sort $(wildcard tests/unit/*.cc tests/support/*.cc)) $(fuzz_sources)
 sim_sources    := $(sort $(wildcard tests/sim/*.cc))
 # What of the shim is pure enough for the unit tests to link: nothing here defines a hooked name.
-SHIM_TESTABLE  := shim/config.cc shim/policy.cc shim/translated.cc
+SHIM_TESTABLE  := shim/config.cc shim/control_messages.cc shim/policy.cc shim/translated.cc
 victim_sources := $(sort $(wildcard tests/netns/victims/*.c))
 
 objects = $(patsubst %,$(out)/obj/%.o,$(basename $1))

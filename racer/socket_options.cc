@@ -3,14 +3,18 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 
 #include "resolver/clock.h"
 #include "resolver/hidden_fd.h"
+#include "shim/base/ip_options.h"
 #include "shim/base/real_functions.h"
 #include "shim/base/unique_fd.h"
 
@@ -31,9 +35,13 @@ enum class weight : unsigned char {
   route,  // it decides where packets go
 };
 
+enum class sockets : unsigned char { all, stream, datagram };
+
 struct option_name {
-  int level;
-  int name;
+  int level = 0;
+  int name = 0;
+
+  friend constexpr bool operator==(option_name, option_name) = default;
 };
 
 struct option {
@@ -41,22 +49,25 @@ struct option {
   option_name ipv6;
   value_form form = value_form::plain;
   weight importance = weight::wish;
+  sockets of = sockets::all;
 };
 
 constexpr option on_both(int level, int name, value_form form = value_form::plain,
                          weight importance = weight::wish) {
-  return {{level, name}, {level, name}, form, importance};
+  const sockets of = level == IPPROTO_TCP   ? sockets::stream
+                     : level == IPPROTO_UDP ? sockets::datagram
+                                            : sockets::all;
+  return {{level, name}, {level, name}, form, importance, of};
 }
 
 constexpr option translated(int ipv4, int ipv6, weight importance = weight::wish) {
   return {{IPPROTO_IP, ipv4}, {IPPROTO_IPV6, ipv6}, value_form::plain, importance};
 }
 
-constexpr option only_ipv4(int name) { return {{IPPROTO_IP, name}, {0, 0}}; }
 constexpr option only_ipv6(int name) { return {{0, 0}, {IPPROTO_IPV6, name}}; }
 
 // SO_BINDTODEVICE and SO_MARK come first: copying the rest is wasted where they are refused.
-constexpr option options[] = {
+constexpr option plain_options[] = {
     on_both(SOL_SOCKET, SO_BINDTODEVICE, value_form::plain, weight::route),
     on_both(SOL_SOCKET, SO_MARK, value_form::plain, weight::route),
     translated(IP_TRANSPARENT, IPV6_TRANSPARENT, weight::route),
@@ -82,15 +93,8 @@ constexpr option options[] = {
     on_both(SOL_SOCKET, so_max_pacing_rate),
     on_both(SOL_SOCKET, SO_ZEROCOPY),
 
-    translated(IP_TOS, IPV6_TCLASS),
-    translated(IP_TTL, IPV6_UNICAST_HOPS),
-    translated(IP_MTU_DISCOVER, IPV6_MTU_DISCOVER),
-    translated(IP_RECVTOS, IPV6_RECVTCLASS),
-    translated(IP_RECVTTL, IPV6_RECVHOPLIMIT),
-    translated(IP_MINTTL, IPV6_MINHOPCOUNT),
     on_both(IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT),
     on_both(IPPROTO_IP, ip_local_port_range),
-    only_ipv4(IP_PASSSEC),
     only_ipv6(IPV6_AUTOFLOWLABEL),
     only_ipv6(IPV6_ADDR_PREFERENCES),
 
@@ -106,7 +110,41 @@ constexpr option options[] = {
     on_both(IPPROTO_TCP, TCP_NOTSENT_LOWAT),
     on_both(IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS),
     on_both(IPPROTO_TCP, TCP_INQ),
+
+    on_both(IPPROTO_UDP, UDP_CORK),
+    on_both(IPPROTO_UDP, UDP_SEGMENT),
+    on_both(IPPROTO_UDP, UDP_GRO),
 };
+
+// Of UDP sockets alone. Multicast goes natively or not at all.
+constexpr option datagram_options[] = {
+    on_both(SOL_SOCKET, SO_TIMESTAMPNS),   on_both(SOL_SOCKET, SO_RXQ_OVFL),
+    on_both(IPPROTO_IP, IP_MULTICAST_TTL), on_both(IPPROTO_IP, IP_MULTICAST_LOOP),
+    on_both(IPPROTO_IP, IP_MULTICAST_ALL),
+};
+
+// The error queue is another matter: copy_file_state().
+constexpr bool is_error_queue(const ip_option& o) { return o.ipv4 == IP_RECVERR; }
+
+// ip_options, each in two rows: as it is, and as what means the same to the other family, which wins. They are next to
+// each other, so that an IPv4 socket is asked once for both.
+constexpr auto make_options() {
+  std::array<option,
+             std::size(plain_options) + std::size(datagram_options) + 2 * std::size(ip_options)>
+      all{};
+  auto* next = std::copy(std::begin(plain_options), std::end(plain_options), all.begin());
+  for (option o : datagram_options) {
+    o.of = sockets::datagram;
+    *next++ = o;
+  }
+  for (const ip_option& o : ip_options) {
+    if (is_error_queue(o)) continue;
+    *next++ = on_both(IPPROTO_IP, o.ipv4);
+    if (o.ipv6 != 0) *next++ = translated(o.ipv4, o.ipv6);
+  }
+  return all;
+}
+constexpr auto options = make_options();
 
 // The largest value in the table: a struct timeval, an interface name, a congestion algorithm.
 struct option_value {
@@ -134,6 +172,22 @@ int read_int(int fd, int level, int name) {
   int value = 0;
   socklen_t length = sizeof value;
   return real->getsockopt(fd, level, name, &value, &length) == 0 ? value : 0;
+}
+
+// Calls `visit(i, value)` with the value of each option that such a socket has, until it returns false.
+template <typename Visit>
+bool visit_options(int fd, family f, int protocol, Visit&& visit) {
+  const sockets others = protocol == IPPROTO_UDP ? sockets::stream : sockets::datagram;
+  option_name last;
+  option_value value;
+  for (std::size_t i = 0; i < std::size(options); ++i) {
+    const option_name name = name_in(options[i], f);
+    if (name.name == 0 || options[i].of == others) continue;
+    if (name != last) value = read_option(fd, name);
+    last = name;
+    if (!visit(i, value)) return false;
+  }
+  return true;
 }
 
 bool set_buffer(int fd, option_name name, option_value value) {
@@ -177,10 +231,10 @@ const fresh_options* find_fresh(family f, int protocol) {
   const int type = protocol == IPPROTO_UDP ? SOCK_DGRAM : SOCK_STREAM;
   const unique_fd fresh(real->socket(to_af(f), type | SOCK_CLOEXEC, protocol));
   if (!fresh.valid()) return nullptr;
-  for (std::size_t i = 0; i < std::size(options); ++i) {
-    const option_name name = name_in(options[i], f);
-    known.values[i] = name.name != 0 ? read_option(fresh.get(), name) : option_value{};
-  }
+  visit_options(fresh.get(), f, protocol, [&](std::size_t i, const option_value& value) {
+    known.values[i] = value;
+    return true;
+  });
   known.protocol = protocol;
   known.read_at = now;
   return &known;
@@ -235,17 +289,15 @@ bool has_uncopyable_options(int fd, family socket_family) {
   }
   if (read_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT) != 0) return true;
   if (socket_family == family::ipv6) return false;
-  char ip_options[40];  // the longest an IPv4 header can carry
-  socklen_t length = sizeof ip_options;
-  return real->getsockopt(fd, IPPROTO_IP, IP_OPTIONS, ip_options, &length) == 0 && length > 0;
+  char header_options[40];  // the longest an IPv4 header can carry
+  socklen_t length = sizeof header_options;
+  return real->getsockopt(fd, IPPROTO_IP, IP_OPTIONS, header_options, &length) == 0 && length > 0;
 }
 
 options_digest digest_options(int fd, family socket_family) {
   digest all(socket_family);
-  for (const option& o : options) {
-    const option_name name = name_in(o, socket_family);
-    if (name.name != 0) all.add(read_option(fd, name));
-  }
+  visit_options(fd, socket_family, read_int(fd, SOL_SOCKET, SO_PROTOCOL),
+                [&](std::size_t, const option_value& value) { return all.add(value), true; });
   return all.value();
 }
 
@@ -256,16 +308,12 @@ result<options_digest> copy_options(int original, family original_family, int at
   const fresh_options* fresh = find_fresh(original_family, protocol);
   if (fresh == nullptr) return result<options_digest>::failure(errno);
   digest all(original_family);
-  for (std::size_t i = 0; i < std::size(options); ++i) {
-    const option& o = options[i];
-    const option_name source = name_in(o, original_family);
-    if (source.name == 0) continue;
-    const option_value value = read_option(original, source);
-    all.add(value);
-    if (!copy_option(o, value, fresh->values[i], attempt, attempt_family)) {
-      return result<options_digest>::failure(ENOTSUP);
-    }
-  }
+  const bool copied = visit_options(
+      original, original_family, protocol, [&](std::size_t i, const option_value& value) {
+        all.add(value);
+        return copy_option(options[i], value, fresh->values[i], attempt, attempt_family);
+      });
+  if (!copied) return result<options_digest>::failure(ENOTSUP);
   copy_early(attempt, early);
   return all.value();
 }
@@ -281,6 +329,11 @@ bool copy_file_state(int original, family original_family, int attempt, family a
   const option_name ours = error_queue_option(attempt_family);
   const int wanted = read_int(original, theirs.level, theirs.name);
   real->setsockopt(attempt, ours.level, ours.name, &wanted, sizeof wanted);
+  if (attempt_family == family::ipv6) {  // what it shows as an IPv4 socket
+    const int shown =
+        original_family == family::ipv4 ? wanted : read_int(original, IPPROTO_IP, IP_RECVERR);
+    if (shown != 0) real->setsockopt(attempt, IPPROTO_IP, IP_RECVERR, &shown, sizeof shown);
+  }
 
   f_owner_ex owner{};
   if (real->fcntl(original, F_GETOWN_EX, &owner) == 0 && owner.pid != 0) {

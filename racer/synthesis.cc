@@ -61,6 +61,12 @@ happy_lookup_step discover(core& c, happy_synthesis& call, time_point now) {
   return HAPPY_LOOKUP_POLL;
 }
 
+// The pool's addresses never leave the host; what another process of the same user was handed may have come here.
+bool may_be_somebody_elses_name(const core& c, const address& ipv4) {
+  const auto where = static_cast<bridging>(c.host.settings->bridge);
+  return where != bridging::nowhere && c.bridges.is_in_pool(ipv4);
+}
+
 // ---- which endpoints ----
 
 using candidate_list = std::vector<candidate>;
@@ -124,26 +130,65 @@ bool read_socket_state(const core& c, pending_race& r, endpoint& bound) {
   return r.cookie != 0;
 }
 
-// What is left when a UDP socket has no peer any more is its program's choice. The kernel gives it a port already
-// when it tries to send.
-std::uint16_t chosen_port(const pending_race& r) {
-  const sockaddr nothing{.sa_family = AF_UNSPEC, .sa_data = {}};
-  real->connect(r.fd, &nothing, sizeof nothing);
-  return local_port(r.fd);
+// While one lives, another socket may be bound to the port of this one.
+class shared_port {
+ public:
+  shared_port(int original, int fd) : fds_{original, fd} {
+    for (int i = 0; i < 2; ++i) {
+      known_[i] = read_socket(fds_[i], SOL_SOCKET, SO_REUSEADDR, before_[i]);
+      if (known_[i]) set(i, 1);
+    }
+  }
+  ~shared_port() {
+    for (int i = 0; i < 2; ++i) {
+      if (known_[i]) set(i, before_[i]);
+    }
+  }
+  shared_port(const shared_port&) = delete;
+  shared_port& operator=(const shared_port&) = delete;
+
+ private:
+  void set(int i, int value) {
+    real->setsockopt(fds_[i], SOL_SOCKET, SO_REUSEADDR, &value, sizeof value);
+  }
+  int fds_[2];
+  int before_[2]{};
+  bool known_[2]{};
+};
+
+bool bind_to_any_address(int fd, std::uint16_t port) {
+  const socket_address local = to_sockaddr({address{.family = family::ipv6}, port});
+  return real->bind(fd, local.get(), local.length) == 0;
 }
 
-// A port that the program chose is kept. IPV6_V6ONLY, because its own socket holds the port still.
-bool bind_port(int fd, std::uint16_t port) {
-  const int on = 1;
+bool set_only_ipv6(int fd, int on) {
+  return real->setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0;
+}
+
+// A port that the kernel has chosen belongs to a UDP socket until it is disconnected.
+bool gives_up_port(const pending_race& r) {
+  const sockaddr nothing{.sa_family = AF_UNSPEC, .sa_data = {}};
+  return is_datagram(r) && real->connect(r.fd, &nothing, sizeof nothing) == 0 &&
+         local_port(r.fd) == 0;
+}
+
+// The program may know the port: by its choice, or from getsockname(). Its own socket holds it still. For both families,
+// because some IPv4 destinations may have a route of their own. Where somebody else has the port for IPv6, another one
+// is better than none, but only if the program did not ask for this one.
+bool bind_port(const pending_race& r, int fd, std::uint16_t port) {
   if (port == 0) return true;
-  const socket_address local = to_sockaddr({address{.family = family::ipv6}, port});
-  return real->setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0 &&
-         real->bind(fd, local.get(), local.length) == 0;
+  {
+    const shared_port both(r.original.fd, fd);
+    if (bind_to_any_address(fd, port)) return true;
+  }
+  if (set_only_ipv6(fd, 1) && bind_to_any_address(fd, port)) return true;
+  return set_only_ipv6(fd, 0) && gives_up_port(r);
 }
 
 // Puts a new AF_INET6 socket in the likeness of the program's in its place.
-bool replace_socket(core& c, pending_race& r, std::uint16_t port, const address& ipv4) {
-  r.original.socket_family = family::ipv4;
+bool replace_socket(core& c, pending_race& r, const endpoint& bound, const address& ipv4) {
+  const family before = bound.address.family;
+  r.original.socket_family = before;
   read_socket(r.fd, IPPROTO_TCP, TCP_MAXSEG, r.original.early.maximum_segment);
   read_socket(r.fd, SOL_SOCKET, SO_SNDTIMEO, r.original.early.send_timeout);
   if (!adopt_original(r)) return false;
@@ -151,10 +196,9 @@ bool replace_socket(core& c, pending_race& r, std::uint16_t port, const address&
       AF_INET6, (is_datagram(r) ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, r.original.protocol));
   if (!made.ok() || !same_network(r.original.fd, made.value().get())) return false;
   const int fd = made.value().get();
-  if (!copy_options(r.original.fd, family::ipv4, fd, family::ipv6, r.original.early).ok())
-    return false;
-  if (!bind_port(fd, is_datagram(r) ? chosen_port(r) : port)) return false;
-  if (!copy_file_state(r.original.fd, family::ipv4, fd, family::ipv6)) return false;
+  if (!copy_options(r.original.fd, before, fd, family::ipv6, r.original.early).ok()) return false;
+  if (!bind_port(r, fd, bound.port)) return false;
+  if (!copy_file_state(r.original.fd, before, fd, family::ipv6)) return false;
   r.winner_socket = std::move(made.value());
   c.host.note_translated(r.winner_socket.cookie(), in_network_order(ipv4),
                          is_datagram(r) ? HAPPY_TRANSLATED_DATAGRAM : 0);
@@ -167,7 +211,8 @@ bool takes_mapped(int fd) {
   return read_socket(fd, IPPROTO_IPV6, IPV6_V6ONLY, only) && only == 0;
 }
 
-// `connects`: the address becomes the name of the socket's peer.
+// `connects`: the address becomes the name of the socket's peer. A UDP socket that has received from a peer by IPv4 never
+// receives from one by IPv6 again (of the kernel's socket the route of what it received last is used: 6.18).
 bool prepare_socket(core& c, pending_race& r, const endpoint& named, bool connects) {
   endpoint bound;
   if (!read_socket_state(c, r, bound)) return false;
@@ -175,6 +220,8 @@ bool prepare_socket(core& c, pending_race& r, const endpoint& named, bool connec
   std::uint32_t before = 0;
   std::uint32_t flags = 0;
   if (c.host.find_translated(r.cookie, &before, &flags) != 0) {
+    if (connects && is_datagram(r) && is_v4_mapped(bound.address))
+      return replace_socket(c, r, bound, ipv4);
     if (connects) c.host.note_translated(r.cookie, in_network_order(ipv4), flags);
     return true;
   }
@@ -187,7 +234,7 @@ bool prepare_socket(core& c, pending_race& r, const endpoint& named, bool connec
         HAPPY_TRANSLATED_MAPPED | (is_datagram(r) ? HAPPY_TRANSLATED_DATAGRAM : 0));
     return true;
   }
-  return bound.address.family == family::ipv4 && replace_socket(c, r, bound.port, ipv4);
+  return bound.address.family == family::ipv4 && replace_socket(c, r, bound, ipv4);
 }
 
 // `leave_others` remembers all endpoints that could be tried, `to` among them, where there are several; it allocates.
@@ -227,7 +274,7 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call) {
                      known->candidates.size() > 1,
                      [&] { remember_candidates(c, candidate_list(known->candidates), now); });
   }
-  if (c.translator.off()) return HAPPY_LOOKUP_DECLINED;
+  if (c.translator.off() || may_be_somebody_elses_name(c, ipv4)) return HAPPY_LOOKUP_DECLINED;
   c.translator.note_network(network_fingerprint());
   prefix_list prefixes = c.translator.prefixes(now);
   if (prefixes.empty()) {
@@ -242,9 +289,13 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call) {
 
 bool ipv4_behind(core& c, const address& a, std::uint32_t& ipv4) {
   core_guard guard(c);
-  const auto inside = c.translator.ipv4_behind(a, clock_now());
-  if (inside) ipv4 = in_network_order(*inside);
-  return inside.has_value();
+  if (const auto inside = c.translator.ipv4_behind(a, clock_now())) {
+    ipv4 = in_network_order(*inside);
+    return true;
+  }
+  const bridged_name* name = c.bridges.find_by_endpoint(a);
+  if (name != nullptr) ipv4 = in_network_order(name->ipv4);
+  return name != nullptr;
 }
 
 bounded_vector<address, max_prefixes> synthesised(const prefix_list& prefixes,

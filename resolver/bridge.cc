@@ -47,9 +47,17 @@ bool bridge_table::add(std::string_view name, std::vector<candidate> candidates)
 }
 
 const bridged_name* bridge_table::find(const address& ipv4) const {
-  if (ipv4.family != family::ipv4 || ipv4.bytes[0] != first_octet_) return nullptr;
+  if (!is_in_pool(ipv4)) return nullptr;
   const auto known = std::find_if(names_.begin(), names_.end(),
                                   [&](const bridged_name& b) { return b.ipv4 == ipv4; });
+  return known == names_.end() ? nullptr : &*known;
+}
+
+const bridged_name* bridge_table::find_by_endpoint(const address& ipv6) const {
+  const auto known = std::find_if(names_.begin(), names_.end(), [&](const bridged_name& b) {
+    return std::any_of(b.candidates.begin(), b.candidates.end(),
+                       [&](const candidate& c) { return c.destination == ipv6; });
+  });
   return known == names_.end() ? nullptr : &*known;
 }
 

@@ -39,8 +39,15 @@ class bridge_table {
   // From now on the name's address leads to `candidates`. False: it stands for another name.
   bool add(std::string_view name, std::vector<candidate> candidates);
 
+  bool is_in_pool(const address& ipv4) const {
+    return ipv4.family == family::ipv4 && ipv4.bytes[0] == first_octet_;
+  }
+
   // nullptr: this process was not handed the address.
   const bridged_name* find(const address& ipv4) const;
+
+  // A name one of whose endpoints that is, or nullptr.
+  const bridged_name* find_by_endpoint(const address& ipv6) const;
 
  private:
   std::uint8_t first_octet_;

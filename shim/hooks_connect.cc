@@ -204,7 +204,26 @@ happy_lookup_step synthesise(const happy_engine* engine, happy_synthesis& call) 
   return engine->synthesise(&call);
 }
 
+bool is_in_pool(const sockaddr* to, socklen_t length) {
+  endpoint where;
+  if (!from_sockaddr(to, length, where)) return false;
+  const address ipv4 = unmapped(where.address);
+  return ipv4.family == family::ipv4 && ipv4.bytes[0] == process_environment().settings.bridge_pool;
+}
+
 }  // namespace
+
+bool any_bridged() { return __atomic_load_n(&pending_counts.bridged, __ATOMIC_ACQUIRE) != 0; }
+
+bool leads_to_pool(int fd, const sockaddr* to, socklen_t length, int flags) {
+  if (!any_bridged() || !hooks_live()) return false;
+  errno_saver keep;
+  if (!is_readable(to, length) || !is_in_pool(to, length)) return false;
+  if (is_stream(fd) && (flags & MSG_FASTOPEN) == 0) return false;  // it has a peer
+  happy_synthesis call{};
+  find_way_by_ipv6(-1, to, length, call);
+  return call.bridged != 0;
+}
 
 bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length) {
   endpoint where;
@@ -244,21 +263,15 @@ int connect_by_ipv6(int fd, const happy_synthesis& call) {
 
 // An address of the bridging pool never leaves the host. False: it is not one that this process was handed.
 bool connect_bridged(int fd, const sockaddr* to, socklen_t length, int& result) {
-  endpoint where;
-  if (__atomic_load_n(&pending_counts.bridged, __ATOMIC_ACQUIRE) == 0) return false;
-  if (!from_sockaddr(to, length, where)) return false;
-  const address ipv4 = unmapped(where.address);
-  if (ipv4.family != family::ipv4 || ipv4.bytes[0] != process_environment().settings.bridge_pool) {
-    return false;
-  }
+  if (!any_bridged() || !is_in_pool(to, length)) return false;
   const int errno_before = errno;
   happy_synthesis call{};
   call.connects = 1;
-  const bool stream = is_stream(fd);
-  const bool found = find_way_by_ipv6(stream ? fd : -1, to, length, call);
+  const bool taken = is_taken(fd);
+  const bool found = find_way_by_ipv6(taken ? fd : -1, to, length, call);
   errno = errno_before;
   if (call.bridged == 0) return false;
-  if (found && stream) {
+  if (found && taken) {
     result = connect_by_ipv6(fd, call);
     return true;
   }
@@ -267,8 +280,47 @@ bool connect_bridged(int fd, const sockaddr* to, socklen_t length, int& result) 
   return true;
 }
 
+// A translated UDP socket whose peer has brought it an IPv6 address of its own would not receive by IPv4. (The other way
+// round it takes a new socket: synthesise().)
+void release_ipv6_peer(int fd) {
+  socket_address own;
+  own.length = sizeof own.storage;
+  endpoint where;
+  if (real->getsockname(fd, own.get(), &own.length) != 0 ||
+      !from_sockaddr(own.get(), own.length, where)) {
+    return;
+  }
+  if (where.address.bytes == address{}.bytes || is_v4_mapped(where.address)) return;
+  const sockaddr nothing{.sa_family = AF_UNSPEC, .sa_data = {}};
+  real->connect(fd, &nothing, sizeof nothing);
+}
+
+// Before a connect() of a program that has translated sockets. errno survives.
+void prepare_translated(int fd, const sockaddr* to, socklen_t length) {
+  errno_saver keep;
+  endpoint where;
+  translated_socket s;
+  if (!is_readable(to, length) || !from_sockaddr(to, length, where) || !is_translated(fd, s))
+    return;
+  const bool to_ipv4 = unmapped(where.address).family == family::ipv4;
+  const bool mapped_view = (s.flags & HAPPY_TRANSLATED_MAPPED) != 0;
+  if (mapped_view && !to_ipv4) return forget_translated(fd);
+  if (to_ipv4 && (s.flags & HAPPY_TRANSLATED_DATAGRAM) != 0) release_ipv6_peer(fd);
+}
+
+// A translated TCP socket, which takes no IPv4 address, can go to one that has a route of its own all the same. False:
+// there is none.
+bool connect_natively(int fd, const sockaddr* to, socklen_t length, int& result) {
+  endpoint where;
+  if (errno != EINVAL || !from_sockaddr(to, length, where)) return false;
+  const socket_address as_mapped = to_sockaddr({mapped(where.address), where.port});
+  result = real->connect(fd, as_mapped.get(), as_mapped.length);
+  return result == 0 || errno != ENETUNREACH;
+}
+
 int second_way(int result, int fd, const sockaddr* to, socklen_t length) {
   if (result == 0 || !may_be_synthesised(errno, fd, to, length)) return result;
+  if (connect_natively(fd, to, length, result)) return result;
   const int error = errno;
   happy_synthesis call{};
   call.connects = 1;
@@ -334,6 +386,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
 extern "C" __attribute__((visibility("default"))) int connect(int fd, const sockaddr* to,
                                                               socklen_t length) {
   using namespace happy;
+  if (any_translated() && hooks_live()) prepare_translated(fd, to, length);
   // Nothing is known of any address: the pointer is not even looked at.
   if (connects_watched.load(std::memory_order_acquire) && hooks_live())
     return hook_connect(fd, to, length);

@@ -11,6 +11,7 @@
 #include "shim/abi.h"
 #include "shim/base/endpoint.h"
 #include "shim/base/guards.h"
+#include "shim/control_messages.h"
 #include "shim/engine_visit.h"
 #include "shim/late_function.h"
 #include "shim/loader.h"
@@ -31,118 +32,181 @@ constinit late_function<ssize_t (*)(int, void*, size_t, size_t, int, sockaddr*, 
 constinit late_function<ssize_t (*)(int, msghdr*, int)> real_recvmsg{"recvmsg"};
 constinit late_function<int (*)(int, mmsghdr*, unsigned, int, timespec*)> real_recvmmsg{"recvmmsg"};
 
-bool udp_wanted() { return settings_read.settings.udp != 0; }
+// Data that goes with the SYN (MSG_FASTOPEN) is a connect().
+bool is_wanted(int flags) { return settings_read.settings.udp != 0 || (flags & MSG_FASTOPEN) != 0; }
+bool is_looked_at(int flags) { return is_wanted(flags) || any_bridged(); }
 
 // ---- sending ----
 
+// Where the kernel did not send a datagram, for lack of a route or because it shall carry an address of ours.
+bool was_refused() {
+  return errno == ENETUNREACH || (errno == EINVAL && any_translated_datagrams());
+}
+
 // The destination for a datagram that the kernel has refused with errno; false: its answer holds.
-bool find_destination(int fd, const sockaddr* to, socklen_t length, sockaddr_in6& found) {
+bool find_destination(int fd, const sockaddr* to, socklen_t length, int flags,
+                      sockaddr_in6& found) {
   const int error = errno;
   if (to == nullptr || !hooks_live() || !may_be_synthesised(error, fd, to, length)) return false;
   happy_synthesis call{};
+  call.connects = (flags & MSG_FASTOPEN) != 0 ? 1 : 0;
   const bool leads = find_way_by_ipv6(fd, to, length, call);
   errno = error;
   if (leads) found = call.destination;
   return leads;
 }
 
-ssize_t send_one(int fd, const msghdr* message, int flags) {
-  const ssize_t sent = real_sendmsg.get()(fd, message, flags);
+// Sends one datagram; `send(to, length, as_ipv6)` is the real function.
+template <typename Send>
+ssize_t send_to(int fd, const sockaddr* to, socklen_t length, int flags, Send&& send) {
   sockaddr_in6 found;
-  if (sent >= 0 || errno != ENETUNREACH) return sent;
-  if (!find_destination(fd, static_cast<const sockaddr*>(message->msg_name), message->msg_namelen,
-                        found)) {
-    return sent;
+  if (leads_to_pool(fd, to, length, flags)) {
+    errno = ENETUNREACH;
+  } else {
+    const ssize_t sent = send(to, length, false);
+    if (sent >= 0 || !was_refused()) return sent;
   }
-  msghdr again = *message;
-  again.msg_name = &found;
-  again.msg_namelen = sizeof found;
-  return real_sendmsg.get()(fd, &again, flags);
+  if (!is_wanted(flags) || !find_destination(fd, to, length, flags, found)) return -1;
+  return send(reinterpret_cast<const sockaddr*>(&found), sizeof found, true);
+}
+
+ssize_t send_by_ipv6(int fd, msghdr message, int flags) {
+  alignas(cmsghdr) char control[most_control];
+  if (message.msg_control != nullptr) {
+    message.msg_controllen = control_for_ipv6(message, control, sizeof control);
+    message.msg_control = control;
+  }
+  return real_sendmsg.get()(fd, &message, flags);
+}
+
+ssize_t send_one(int fd, const msghdr* message, int flags) {
+  return send_to(fd, static_cast<const sockaddr*>(message->msg_name), message->msg_namelen, flags,
+                 [&](const sockaddr* to, socklen_t length, bool as_ipv6) {
+                   if (!as_ipv6) return real_sendmsg.get()(fd, message, flags);
+                   msghdr again = *message;
+                   again.msg_name = const_cast<sockaddr*>(to);
+                   again.msg_namelen = length;
+                   return send_by_ipv6(fd, again, flags);
+                 });
 }
 
 // ---- receiving ----
 
-bool is_translated_datagram(int fd) {
-  translated_socket s;
-  return is_translated(fd, s) && (s.flags & HAPPY_TRANSLATED_DATAGRAM) != 0 &&
-         (s.flags & HAPPY_TRANSLATED_MAPPED) == 0;
+bool is_mapped(const translated_socket& s) { return (s.flags & HAPPY_TRANSLATED_MAPPED) != 0; }
+
+// Whether what is received tells addresses that the program is not to see. Datagrams do, and the errors of any socket.
+bool tells_addresses(int fd, int flags, translated_socket& s) {
+  const bool errors = (flags & MSG_ERRQUEUE) != 0;
+  if (!any_translated_datagrams() && !(errors && any_translated())) return false;
+  if (!is_translated(fd, s)) return false;
+  return (s.flags & HAPPY_TRANSLATED_DATAGRAM) != 0 || (errors && !is_mapped(s));
 }
 
-// What the program calls the source of a datagram; 0.0.0.0 if it is no IPv4 address in any way.
-socket_address source_of(const sockaddr_storage& shown, socklen_t length) {
+// The IPv4 address that `shown` stands for; false if it is none in any way.
+bool find_ipv4(const address& shown, address& ipv4) {
+  ipv4 = unmapped(shown);
+  if (ipv4.family == family::ipv4) return true;
+  in6_addr inside;
+  std::memcpy(&inside, shown.bytes.data(), sizeof inside);
+  std::uint32_t number = 0;
+  const happy_engine* engine = loaded_engine();
+  if (engine == nullptr) return false;
+  engine_visit visit;
+  if (engine->ipv4_behind(&inside, &number) == 0) return false;
+  ipv4 = address{};
+  std::memcpy(ipv4.bytes.data(), &number, sizeof number);
+  return true;
+}
+
+// What the program calls it; 0.0.0.0 where it has no name for it.
+address ipv4_view(const address& shown) {
+  address ipv4;
+  return find_ipv4(shown, ipv4) ? ipv4 : address{};
+}
+
+socket_address view_of(const sockaddr_storage& shown, socklen_t length,
+                       const translated_socket& s) {
   endpoint from;
   if (!from_sockaddr(reinterpret_cast<const sockaddr*>(&shown), length, from)) return {};
-  address view = unmapped(from.address);
-  if (view.family == family::ipv6) {
-    const in6_addr a = reinterpret_cast<const sockaddr_in6*>(&shown)->sin6_addr;
-    std::uint32_t ipv4 = 0;
-    if (const happy_engine* engine = loaded_engine()) {
-      engine_visit visit;
-      engine->ipv4_behind(&a, &ipv4);
-    }
-    view = address{};
-    std::memcpy(view.bytes.data(), &ipv4, sizeof ipv4);
-  }
-  return to_sockaddr({view, from.port});
+  if (!is_mapped(s)) return to_sockaddr({ipv4_view(from.address), from.port});
+  address ipv4;
+  return to_sockaddr({find_ipv4(from.address, ipv4) ? mapped(ipv4) : from.address, from.port});
 }
 
 // As the kernel gives a name: what fits, and its true length.
-void give_source(const sockaddr_storage& shown, socklen_t shown_length, void* to, socklen_t room,
-                 socklen_t& length) {
+void give_source(const sockaddr_storage& shown, socklen_t shown_length, const translated_socket& s,
+                 void* to, socklen_t room, socklen_t& length) {
   if (shown_length == 0) {  // a connected socket's error queue, for one
     length = 0;
     return;
   }
   errno_saver keep;
-  const socket_address view = source_of(shown, shown_length);
+  const socket_address view = view_of(shown, shown_length, s);
   std::memcpy(to, view.get(), std::min(room, view.length));
   length = view.length;
 }
 
 // `receive` is the real function, given where to put the name.
 template <typename Receive>
-ssize_t receive_from(int fd, sockaddr* from, socklen_t* length, Receive&& receive) {
-  if (from == nullptr || length == nullptr || !is_translated_datagram(fd))
+ssize_t receive_from(int fd, int flags, sockaddr* from, socklen_t* length, Receive&& receive) {
+  translated_socket s;
+  if (from == nullptr || length == nullptr || !tells_addresses(fd, flags, s))
     return receive(from, length);
   sockaddr_storage shown;
   socklen_t shown_length = sizeof shown;
   const ssize_t size = receive(reinterpret_cast<sockaddr*>(&shown), &shown_length);
-  if (size >= 0) give_source(shown, shown_length, from, *length, *length);
+  if (size >= 0) give_source(shown, shown_length, s, from, *length, *length);
   return size;
 }
 
-// Datagrams whose names are translated in one call; a program that asks for more gets the rest with its next.
-constexpr unsigned most_messages = 64;
+// A message for the kernel to fill, in the place of the program's.
+class stand_in {
+ public:
+  const msghdr& begin(const msghdr& wanted) {
+    own_ = wanted;
+    if (wanted.msg_name != nullptr) {
+      own_.msg_name = &shown_;
+      own_.msg_namelen = sizeof shown_;
+    }
+    if (wanted.msg_control != nullptr && wanted.msg_controllen != 0) {
+      own_.msg_control = control_;
+      own_.msg_controllen = sizeof control_;
+    }
+    return own_;
+  }
 
-struct wanted_name {
-  void* to;
-  socklen_t room;
-  sockaddr_storage shown;
+  // `filled`: what the kernel has made of it.
+  void give(const msghdr& filled, const translated_socket& s, msghdr& to) {
+    if (to.msg_name != nullptr) {
+      const socklen_t room = to.msg_namelen;
+      give_source(shown_, filled.msg_namelen, s, to.msg_name, room, to.msg_namelen);
+    }
+    errno_saver keep;
+    const auto as_it_is = [](const address& shown) { return shown; };
+    give_control(filled, to, is_mapped(s) ? nullptr : &own_ipv4,
+                 is_mapped(s) ? as_it_is : ipv4_view);
+  }
+
+ private:
+  msghdr own_;
+  sockaddr_storage shown_;
+  alignas(cmsghdr) char control_[most_control];
 };
 
-void redirect(msghdr& message, wanted_name& name) {
-  name.to = message.msg_name;
-  name.room = message.msg_namelen;
-  if (name.to == nullptr) return;
-  message.msg_name = &name.shown;
-  message.msg_namelen = sizeof name.shown;
-}
+// Datagrams whose names are translated in one call; a program that asks for more gets the rest with its next.
+constexpr unsigned most_messages = 16;  // 9 KiB
 
-void restore(msghdr& message, wanted_name& name, bool arrived) {
-  if (name.to == nullptr) return;
-  const socklen_t shown_length = message.msg_namelen;
-  message.msg_name = name.to;
-  message.msg_namelen = name.room;
-  if (arrived) give_source(name.shown, shown_length, name.to, name.room, message.msg_namelen);
-}
-
-int receive_many(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
-  wanted_name names[most_messages];
+int receive_many(int fd, const translated_socket& s, mmsghdr* messages, unsigned count, int flags,
+                 timespec* timeout) {
+  stand_in each[most_messages];
+  mmsghdr filled[most_messages];
   count = std::min(count, most_messages);
-  for (unsigned i = 0; i < count; ++i) redirect(messages[i].msg_hdr, names[i]);
-  const int arrived = real_recvmmsg.get()(fd, messages, count, flags, timeout);
-  for (unsigned i = 0; i < count; ++i)
-    restore(messages[i].msg_hdr, names[i], static_cast<int>(i) < arrived);
+  for (unsigned i = 0; i < count; ++i) filled[i] = {each[i].begin(messages[i].msg_hdr), 0};
+  const int arrived = real_recvmmsg.get()(fd, filled, count, flags, timeout);
+  for (int i = 0; i < arrived; ++i) {
+    each[i].give(filled[i].msg_hdr, s, messages[i].msg_hdr);
+    messages[i].msg_len = filled[i].msg_len;
+  }
   return arrived;
 }
 
@@ -156,38 +220,42 @@ __attribute__((visibility("default"))) ssize_t sendto(int fd, const void* data, 
                                                       socklen_t length) {
   using namespace happy;
   const auto send = real_sendto.get();
-  if (!udp_wanted()) return send(fd, data, size, flags, to, length);
-  const ssize_t sent = send(fd, data, size, flags, to, length);
-  sockaddr_in6 found;
-  if (sent >= 0 || errno != ENETUNREACH || !find_destination(fd, to, length, found)) return sent;
-  return send(fd, data, size, flags, reinterpret_cast<const sockaddr*>(&found), sizeof found);
+  if (to == nullptr || !is_looked_at(flags)) return send(fd, data, size, flags, to, length);
+  return send_to(fd, to, length, flags, [&](const sockaddr* where, socklen_t size_of_it, bool) {
+    return send(fd, data, size, flags, where, size_of_it);
+  });
 }
 
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   using namespace happy;
-  return udp_wanted() ? send_one(fd, message, flags) : real_sendmsg.get()(fd, message, flags);
+  if (message == nullptr || !is_looked_at(flags)) return real_sendmsg.get()(fd, message, flags);
+  return send_one(fd, message, flags);
 }
 
 __attribute__((visibility("default"))) int sendmmsg(int fd, mmsghdr* messages, unsigned count,
                                                     int flags) {
   using namespace happy;
-  const int sent = real_sendmmsg.get()(fd, messages, count, flags);
-  if (!udp_wanted() || sent >= 0 || errno != ENETUNREACH) return sent;
+  const auto send_many = real_sendmmsg.get();
+  if (messages == nullptr || !is_looked_at(flags)) return send_many(fd, messages, count, flags);
+  if (!any_bridged()) {
+    const int sent = send_many(fd, messages, count, flags);
+    if (sent >= 0 || !was_refused()) return sent;
+  }
   unsigned done = 0;
   for (; done < count; ++done) {
     const ssize_t size = send_one(fd, &messages[done].msg_hdr, flags);
     if (size < 0) break;
     messages[done].msg_len = static_cast<unsigned>(size);
   }
-  return done > 0 ? static_cast<int>(done) : -1;
+  return done > 0 || count == 0 ? static_cast<int>(done) : -1;
 }
 
 __attribute__((visibility("default"))) ssize_t recvfrom(int fd, void* data, size_t size, int flags,
                                                         sockaddr* from, socklen_t* length) {
   using namespace happy;
   const auto receive = real_recvfrom.get();
-  if (!any_translated_datagrams()) return receive(fd, data, size, flags, from, length);
-  return receive_from(fd, from, length, [&](sockaddr* name, socklen_t* room) {
+  if (!any_translated()) return receive(fd, data, size, flags, from, length);
+  return receive_from(fd, flags, from, length, [&](sockaddr* name, socklen_t* room) {
     return receive(fd, data, size, flags, name, room);
   });
 }
@@ -197,8 +265,8 @@ __attribute__((visibility("default"))) ssize_t __recvfrom_chk(int fd, void* data
                                                               sockaddr* from, socklen_t* length) {
   using namespace happy;
   const auto receive = real_recvfrom_chk.get();
-  if (!any_translated_datagrams()) return receive(fd, data, size, data_size, flags, from, length);
-  return receive_from(fd, from, length, [&](sockaddr* name, socklen_t* room) {
+  if (!any_translated()) return receive(fd, data, size, data_size, flags, from, length);
+  return receive_from(fd, flags, from, length, [&](sockaddr* name, socklen_t* room) {
     return receive(fd, data, size, data_size, flags, name, room);
   });
 }
@@ -206,21 +274,23 @@ __attribute__((visibility("default"))) ssize_t __recvfrom_chk(int fd, void* data
 __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, int flags) {
   using namespace happy;
   const auto receive = real_recvmsg.get();
-  if (!any_translated_datagrams() || message == nullptr || !is_translated_datagram(fd))
+  translated_socket s;
+  if (!any_translated() || message == nullptr || !tells_addresses(fd, flags, s))
     return receive(fd, message, flags);
-  wanted_name name;
-  redirect(*message, name);
-  const ssize_t size = receive(fd, message, flags);
-  restore(*message, name, size >= 0);
+  stand_in own;
+  msghdr filled = own.begin(*message);
+  const ssize_t size = receive(fd, &filled, flags);
+  if (size >= 0) own.give(filled, s, *message);
   return size;
 }
 
 __attribute__((visibility("default"))) int recvmmsg(int fd, mmsghdr* messages, unsigned count,
                                                     int flags, timespec* timeout) {
   using namespace happy;
-  if (!any_translated_datagrams() || messages == nullptr || !is_translated_datagram(fd))
+  translated_socket s;
+  if (!any_translated() || messages == nullptr || !tells_addresses(fd, flags, s))
     return real_recvmmsg.get()(fd, messages, count, flags, timeout);
-  return receive_many(fd, messages, count, flags, timeout);
+  return receive_many(fd, s, messages, count, flags, timeout);
 }
 
 }  // extern "C"

@@ -11,6 +11,7 @@
 #include "shim/abi.h"
 #include "shim/base/endpoint.h"
 #include "shim/base/guards.h"
+#include "shim/base/ip_options.h"
 #include "shim/late_function.h"
 #include "shim/translated.h"
 
@@ -25,18 +26,17 @@ constinit late_function<int (*)(int, int, int, void*, socklen_t*)> real_getsocko
 constinit late_function<int (*)(int, int, int, const void*, socklen_t)> real_setsockopt{
     "setsockopt"};
 
-// What a host with a 464XLAT of its own calls itself: RFC 7335.
-constexpr address own_ipv4 = make_ipv4(192, 0, 0, 1);
-
 bool is_unspecified(const address& a) { return a.bytes == address{}.bytes; }
 
-// The program's view of `shown`, the kernel's. False: they are the same.
+// The program's view of `shown`, the kernel's; `as` is what a global IPv6 address stands for. False: they are the same.
 bool translate(const endpoint& shown, const address& as, const translated_socket& s,
                socket_address& out) {
-  if (shown.address.family != family::ipv6 || is_v4_mapped(shown.address)) return false;
+  if (shown.address.family != family::ipv6) return false;
   const bool mapped_view = (s.flags & HAPPY_TRANSLATED_MAPPED) != 0;
-  if (mapped_view && is_unspecified(shown.address)) return false;
-  const address view = is_unspecified(shown.address) ? address{} : as;
+  const bool native = is_v4_mapped(shown.address);
+  const bool unspecified = is_unspecified(shown.address);
+  if (mapped_view && (native || unspecified)) return false;
+  const address view = native ? unmapped(shown.address) : unspecified ? address{} : as;
   out = to_sockaddr({mapped_view ? mapped(view) : view, shown.port});
   return true;
 }
@@ -76,16 +76,6 @@ bool believes_in_ipv4(int fd) {
   return is_translated(fd, s) && (s.flags & HAPPY_TRANSLATED_MAPPED) == 0;
 }
 
-// The IPv4 options that mean something to the packets of an IPv6 socket, which takes the others, too.
-int ipv6_option(int ipv4_option) {
-  switch (ipv4_option) {
-    case IP_TOS: return IPV6_TCLASS;
-    case IP_TTL: return IPV6_UNICAST_HOPS;
-    case IP_MTU_DISCOVER: return IPV6_MTU_DISCOVER;
-    default: return 0;
-  }
-}
-
 // IP_TOS and its kin may be given as one byte.
 void repeat_for_ipv6(int fd, int name, const void* value, socklen_t length) {
   const int option = ipv6_option(name);
@@ -98,6 +88,36 @@ void repeat_for_ipv6(int fd, int name, const void* value, socklen_t length) {
     number = *static_cast<const unsigned char*>(value);
   }
   real_setsockopt.get()(fd, IPPROTO_IPV6, option, &number, sizeof number);
+}
+
+// What a translator takes off an IPv6 packet when it makes an IPv4 one of it: RFC 7915 s1.4.
+constexpr int header_difference = 20;
+
+bool goes_by_ipv6(int fd) {
+  socket_address peer;
+  peer.length = sizeof peer.storage;
+  endpoint where;
+  return real_getpeername.get()(fd, peer.get(), &peer.length) == 0 &&
+         from_sockaddr(peer.get(), peer.length, where) && where.address.family == family::ipv6 &&
+         !is_v4_mapped(where.address);
+}
+
+bool is_amended(int level, int name) {
+  return (level == SOL_SOCKET && name == SO_DOMAIN) || (level == IPPROTO_IP && name == IP_MTU);
+}
+
+// What the kernel has answered for a socket that the program takes for an IPv4 one.
+void amend_option(int fd, int level, int name, void* value, socklen_t* length) {
+  errno_saver keep;
+  int number = 0;
+  if (name == SO_DOMAIN && level == SOL_SOCKET) {
+    number = AF_INET;
+  } else {
+    if (*length != sizeof number || !goes_by_ipv6(fd)) return;
+    std::memcpy(&number, value, sizeof number);
+    number -= header_difference;
+  }
+  std::memcpy(value, &number, std::min<socklen_t>(*length, sizeof number));
 }
 
 }  // namespace
@@ -123,10 +143,8 @@ __attribute__((visibility("default"))) int getsockopt(int fd, int level, int nam
                                                       socklen_t* length) noexcept {
   using namespace happy;
   const int result = real_getsockopt.get()(fd, level, name, value, length);
-  if (!any_translated() || result != 0 || level != SOL_SOCKET || name != SO_DOMAIN) return result;
-  const int domain = AF_INET;
-  if (believes_in_ipv4(fd))
-    std::memcpy(value, &domain, std::min<socklen_t>(*length, sizeof domain));
+  if (any_translated() && result == 0 && is_amended(level, name) && believes_in_ipv4(fd))
+    amend_option(fd, level, name, value, length);
   return result;
 }
 

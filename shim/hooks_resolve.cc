@@ -82,11 +82,16 @@ bool answer(const happy_engine* engine, const happy_question& question, int& cod
   return answered;
 }
 
+bool can_reach_pool(int socket_type) {
+  return socket_type == 0 || socket_type == SOCK_STREAM ||
+         (socket_type == SOCK_DGRAM && process_environment().settings.udp != 0);
+}
+
 // A name that has only IPv6, for a program that wants only IPv4.
 bool is_without_ipv4(const happy_question& question, int code) {
   const bool no_address = code == EAI_NONAME || code == EAI_NODATA || code == EAI_ADDRFAMILY;
   return no_address && question.hints != nullptr && question.hints->ai_family == AF_INET &&
-         (question.hints->ai_socktype == 0 || question.hints->ai_socktype == SOCK_STREAM);
+         can_reach_pool(question.hints->ai_socktype);
 }
 
 int bridge_or(int code, const happy_engine* engine, const happy_question& question,

@@ -108,6 +108,12 @@ int find_translated(std::uint64_t cookie, std::uint32_t* ipv4, std::uint32_t* fl
   return 1;
 }
 
+void forget_translated(int fd) {
+  std::uint64_t cookie = cookie_of(fd);
+  slot* s = cookie != 0 ? find_slot(cookie) : nullptr;
+  if (s != nullptr) s->cookie.compare_exchange_strong(cookie, 0, std::memory_order_release);
+}
+
 bool is_translated(int fd, translated_socket& found) {
   if (!any_translated()) return false;
   const std::uint64_t cookie = cookie_of(fd);

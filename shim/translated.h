@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "shim/abi.h"
+#include "shim/base/endpoint.h"
 
 namespace happy {
 
@@ -19,6 +20,9 @@ struct translated_socket {
   std::uint32_t ipv4 = 0;   // what the program calls it, in network order
   std::uint32_t flags = 0;  // HAPPY_TRANSLATED_*
 };
+
+// The address of its own that a translated socket shows: what a host with a 464XLAT calls itself, RFC 7335.
+inline constexpr address own_ipv4 = make_ipv4(192, 0, 0, 1);
 
 inline constinit std::atomic<std::uint32_t> translated_count{0};
 
@@ -36,9 +40,18 @@ void note_translated(std::uint64_t cookie, std::uint32_t ipv4, std::uint32_t fla
 // Lock-free.
 int find_translated(std::uint64_t cookie, std::uint32_t* ipv4, std::uint32_t* flags);
 
+// The socket behind `fd` is what it seems from here on. Lock-free.
+void forget_translated(int fd);
+
 // Whether it is possible that IPv6 leads where `fd` cannot get by IPv4: a connect() to `to` or a datagram has
 // failed with `error`. Changes nothing.
 bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length);
+
+// Whether an address of the bridging pool was ever handed out: one load and one branch. Signal-safe.
+bool any_bridged();
+// Whether what is sent with `flags` would go to an address of that pool, which is not to leave the host. errno
+// survives.
+bool leads_to_pool(int fd, const sockaddr* to, socklen_t length, int flags);
 
 // Whether IPv6 leads there; `call` says where to. `fd` is -1 to change nothing. Waits for DNS the first time.
 bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthesis& call);

@@ -1,8 +1,10 @@
 """Programs that can take only IPv4 reach names that have only IPv6: an address from a pool stands for them."""
 
 import contextlib
+import subprocess
 
 import matrix
+import nat64
 import topology
 from cases import case, check, check_equal
 from topology import LabError
@@ -153,3 +155,66 @@ except OSError as e:
     run = network.run(["python3", "-c", LOOK, host.name], happy=True,
                       environment={"HAPPY_BRIDGE": "always", "HAPPY_BRIDGE_POOL": "100"})
     check(run.output.startswith("100."), f"another pool: {run.output!r}")
+
+
+HANDS_ON = """
+import os, socket, sys
+to = socket.getaddrinfo(sys.argv[1], 80, socket.AF_INET, socket.SOCK_STREAM)[0][4]
+print(to[0], flush=True)
+os.execvp("nc", ["nc", "-z", "-w", "2", to[0], "80"])
+"""
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def bridge_handed_on(network):
+    """A program begun by exec() does not know its parent's pool address: unreachable, and not sought behind a NAT64."""
+    nat64.start_translator(network)
+    topology.call("ip", "-n", "r", "route", "add", "10.0.0.0/8", "via", "203.0.113.2")  # the network's own, served in the lab
+    host = network.host("six", addresses=["2001:db8:2::10"])
+    for pool in ("10", "251"):
+        run = network.run(["/usr/bin/python3", "-c", HANDS_ON, host.name], happy=True,
+                          environment={"HAPPY_PREF64": nat64.PREFIX, "HAPPY_BRIDGE_POOL": pool})
+        check(run.output.startswith(f"{pool}."), f"output: {run.output!r}")
+        check_equal(run.status, 1, f"status, pool {pool}")
+    network.sync()
+    check_equal([syn for syn in network.find("syn") if syn["address"].startswith(("2001:db8:64", "10.", "251."))], [],
+                "SYNs to the pool")
+
+
+DATAGRAMS = """
+import socket, sys
+to = socket.getaddrinfo(sys.argv[1], 53, socket.AF_INET, int(sys.argv[2]))[0][4]
+query = bytes.fromhex("123401000001000000000000") + bytes([3]) + b"six" + bytes([4]) + b"test" + bytes([0, 0, 28, 0, 1])
+for way in ("sendto", "sendmsg", "connect", "raw"):
+    s = socket.socket(socket.AF_INET, socket.SOCK_RAW if way == "raw" else socket.SOCK_DGRAM, 253 if way == "raw" else 0)
+    s.settimeout(3)
+    try:
+        if way == "connect":
+            s.connect(to)
+            s.send(query)
+        elif way == "sendmsg":
+            s.sendmsg([query], [], 0, to)
+        else:
+            s.sendto(query, to)
+        data, source = s.recvfrom(512)
+        print(way, data[:2] == query[:2], source == to, s.getsockopt(socket.SOL_SOCKET, 39))
+    except OSError as e:
+        print(way, e.errno)
+"""
+
+
+@case(nameservers=V6_NAMESERVER)
+def bridge_datagrams(network):
+    """Datagrams to a pool address never leave the host; with HAPPY_UDP=1 they reach the name's server, and it answers."""
+    topology.call("ip", "netns", "exec", "c", "nft", "add table ip out; add chain ip out pool { type filter hook output "
+                  "priority 0; }; add rule ip out pool ip daddr 251.0.0.0/8 counter")
+    network.set_record("six.test", "AAAA", records=[V6_NAMESERVER[0]])
+    network.set_record("six.test", "A", action="nodata")
+    for udp, kind, expected in (("0", "0", ["sendto 101", "sendmsg 101", "connect 101", "raw 101"]),
+                                ("1", "2", ["sendto True True 2", "sendmsg True True 2", "connect True True 2", "raw 101"])):
+        run = network.run(["/usr/bin/python3", "-c", DATAGRAMS, "six.test", kind], happy=True,
+                          environment={"HAPPY_BRIDGE": "always", "HAPPY_UDP": udp})
+        check_equal(run.output.splitlines(), expected, f"HAPPY_UDP={udp}")
+    rules = subprocess.run(["ip", "netns", "exec", "c", "nft", "list", "table", "ip", "out"], check=True,
+                           capture_output=True, text=True).stdout
+    check("packets 0 " in rules, f"packets to the pool: {rules}")

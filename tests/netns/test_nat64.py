@@ -286,6 +286,62 @@ def nat64_family_lie(network):
             check_equal(seen[who], f"peer 2 16 {host.ipv4[0]}:80 own 2 16 192.0.0.1 domain 2 tos 16", f"{who}, {blocking}")
 
 
+OPTIONS = """
+import select, socket, struct, sys
+IP, IP6 = socket.IPPROTO_IP, socket.IPPROTO_IPV6
+# number of the IPv4 option, of the IPv6 one, values before and after connect()
+PAIRS = {"TOS": (1, 67, 16, 8), "TTL": (2, 16, 33, 44), "MTU_DISCOVER": (10, 23, 2, 1), "RECVERR": (11, 25, 1, 0),
+         "MINTTL": (21, 73, 3, 5), "RECVTOS": (13, 66, 1, 0), "RECVTTL": (12, 51, 1, 0), "PKTINFO": (8, 49, 1, 0),
+         "RECVORIGDSTADDR": (20, 74, 1, 0), "RECVFRAGSIZE": (25, 77, 1, 0)}
+ALONE = {"RECVOPTS": (6, 1, 0), "MULTICAST_TTL": (33, 7, 9), "MULTICAST_LOOP": (34, 0, 1), "TRANSPARENT": (19, 1, 0)}
+kind, address, wrong = socket.SOCK_DGRAM if sys.argv[1] == "udp" else socket.SOCK_STREAM, sys.argv[2], []
+s = socket.socket(socket.AF_INET, kind)
+if kind == socket.SOCK_STREAM:
+    del ALONE["MULTICAST_TTL"], ALONE["MULTICAST_LOOP"], PAIRS["RECVFRAGSIZE"]
+defaults = {name: s.getsockopt(IP, values[0]) for name, values in {**PAIRS, **ALONE}.items()}
+def look(when, at):
+    for name, values in PAIRS.items():
+        seen = s.getsockopt(IP, values[0]), s.getsockopt(IP6, values[1])
+        if seen != (values[at], values[at]):
+            wrong.append((when, name, seen))
+    for name, values in ALONE.items():
+        if s.getsockopt(IP, values[0]) != values[at - 1]:
+            wrong.append((when, name, s.getsockopt(IP, values[0])))
+def change(at):
+    for values in PAIRS.values():
+        s.setsockopt(IP, values[0], values[at])
+    for values in ALONE.values():
+        s.setsockopt(IP, values[0], values[at - 1])
+change(2)
+if sys.argv[3] == "non-blocking":
+    s.setblocking(False)
+error = s.connect_ex((address, 80))
+if error == 115:
+    select.select([], [s], [], 3)
+    error = s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+mtu = s.getsockopt(IP, 14)
+look("before", 2)
+change(3)
+look("after", 3)
+s.setsockopt(IP, 1, bytes([16]))  # as one byte
+if (s.getsockopt(IP, 1), s.getsockopt(IP6, 67)) != (16, 16):
+    wrong.append("one byte")
+print(error, wrong, mtu)
+"""
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_options(network):
+    """IPv4 options read back as they were set, before connect() or after it, and hold for the IPv6 packets."""
+    host = translated_network(network)
+    dead = "2001:db8:2:d::/96"
+    for prefixes in (nat64.PREFIX, f"{dead},{nat64.PREFIX}"):
+        for words in (("tcp", "blocking"), ("tcp", "non-blocking"), ("udp", "blocking")):
+            run = network.run(["/usr/bin/python3", "-c", OPTIONS, words[0], host.ipv4[0], words[1]], happy=True,
+                              environment={"HAPPY_PREF64": prefixes, "HAPPY_UDP": "1"})
+            check_equal(run.output, "0 [] 1480\n", f"{prefixes} {words}")
+
+
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_mapped(network):
     """An AF_INET6 socket that names ::ffff:a.b.c.d, as a JVM's, goes on seeing mapped addresses."""
@@ -328,6 +384,26 @@ for blocking in (True, False):
     run = network.run(["python3", "-c", script], happy=True, environment=CONFIGURED)
     check_equal(run.output.splitlines(),
                 [f"{blocking} ECONNREFUSED 0 EISCONN ('{host.ipv4[0]}', 80)" for blocking in (True, False)], "results")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_native_afterwards(network):
+    """A socket that the NAT64 has failed goes where IPv4 has a route of its own, and shows IPv4 addresses there."""
+    host = translated_network(network)
+    topology.call("ip", "-n", "s", "addr", "add", f"{host.ipv4[0]}/32", "dev", "lo")
+    script = f"""
+import errno, socket
+server = socket.create_server(("127.0.0.1", 8080))
+for bound in (False, True):
+    s = socket.socket()
+    if bound:
+        s.bind(("0.0.0.0", 4567))
+    print(errno.errorcode[s.connect_ex(("{host.ipv4[0]}", 81))], s.connect_ex(("127.0.0.1", 8080)), s.getpeername(),
+          s.getsockname()[0], s.getsockname()[1] == 4567, s.getsockopt(socket.SOL_SOCKET, 39))
+"""
+    run = network.run(["/usr/bin/python3", "-c", script], happy=True, environment=CONFIGURED)
+    check_equal(run.output.splitlines(), [f"ECONNREFUSED 0 ('127.0.0.1', 8080) 127.0.0.1 {bound} 2" for bound in (False, True)],
+                "results")
 
 
 # spec: V6ONLY-2 V6ONLY-6

@@ -179,3 +179,166 @@ except OSError as e:
     check_equal(network.run(command, happy=True, environment=environment).output, bare.output, "results")
     run = network.run([*command, "tcp"], happy=True, environment=environment)
     check_equal(run.output, bare.output + "101\n", "results beside a translated TCP socket")
+
+
+ECHO = """
+import os, socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 7777))
+os.write(1, b'{"event": "ready", "who": "echo"}\\n')
+while True:
+    data, client = s.recvfrom(2048)
+    s.sendto(b"%d " % client[1] + data, client)
+"""
+
+PORTS = """
+import errno, socket, sys
+far, near = (sys.argv[1], 7777), (sys.argv[2], 7777)
+def ask(s, to):
+    s.sendto(b"x", to)
+    reply, source = s.recvfrom(100)
+    return source == to, int(reply.split()[0])
+for bound in (None, ("0.0.0.0", 0), ("0.0.0.0", 4321)):
+    for first, second in ((far, near), (near, far)):
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.settimeout(3)
+        if bound:
+            s.bind(bound)
+        told = s.getsockname()[1]
+        results = [ask(s, to) for to in (first, second, first)]
+        port = s.getsockname()[1]
+        wrong = [result for result in results if result != (True, port)]
+        print(wrong, s.getsockname()[0], told in (0, port), s.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR))
+        for to in (second, first):  # connected here and there, and not any more
+            s.connect(to)
+            s.send(b"x")
+            answered = int(s.recv(100).split()[0]) == port
+            print(answered, s.getpeername() == to, len(s.getsockname()), s.getsockname()[1] == port)
+        s.close()
+# A port that belongs to the program's own IPv6 socket, too
+six = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+six.bind(("::", 4322))
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("0.0.0.0", 4322))
+try:
+    s.sendto(b"x", far)
+except OSError as e:
+    print(e.errno == errno.ENETUNREACH, s.getsockname())
+"""
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def udp_ports(network):
+    """The port that a program was told stays, and what IPv4 has a route for goes natively, before NAT64 and after it."""
+    nat64.start_translator(network)
+    topology.call("ip", "-n", "s", "addr", "add", "198.51.100.10/32", "dev", "lo")
+    topology.call("ip", "-n", "c", "addr", "add", "10.9.9.2/24", "dev", "c0")
+    topology.call("ip", "-n", "r", "addr", "add", "10.9.9.1/24", "dev", "r0")
+    for namespace, address in (("s", "198.51.100.10"), ("r", "10.9.9.1")):
+        network.start_daemon(namespace, "/usr/bin/python3", "-c", ECHO, address)
+    network.wait_ready()
+    run = network.run(["/usr/bin/python3", "-c", PORTS, "198.51.100.10", "10.9.9.1"], happy=True, environment=ON)
+    once = ["[] 0.0.0.0 True 0"] + ["True True 2 True"] * 2
+    check_equal(run.output.splitlines(), once * 6 + ["True ('0.0.0.0', 4322)"], "what the program sees")
+    check_equal(run.status, 0, "status")
+
+
+CONTROL = """
+import errno, select, socket, struct, sys
+IP = socket.IPPROTO_IP
+TOS, TTL, PKTINFO, RECVERR, RECVTTL, RECVTOS, TRUNCATED = 1, 2, 8, 11, 12, 13, socket.MSG_CTRUNC
+far, near = (sys.argv[1], 7777), (sys.argv[2], 7777)
+def sorted_control(control):
+    return sorted((level, kind) for level, kind, data in control)
+for first in (far, near):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(3)
+    for option in (PKTINFO, RECVTTL, RECVTOS):
+        s.setsockopt(IP, option, 1)
+    back = {far: [], near: []}
+    for to in (first, far, near, far, near):
+        s.sendmsg([b"x"], back[to], 0, to)  # as servers answer, that keep to the address which was asked
+        data, control, flags, source = s.recvmsg(100, 1000)
+        kinds = {kind: data for level, kind, data in control}
+        index, spec, destination = struct.unpack("=i4s4s", kinds[PKTINFO])
+        own = "10.9.9.2" if to == near else "192.0.0.1"
+        print(sorted_control(control) == [(IP, TOS), (IP, TTL), (IP, PKTINFO)], flags, source == to,
+              index == socket.if_nametoindex("c0"), socket.inet_ntoa(spec) == own, socket.inet_ntoa(destination) == own,
+              len(kinds[TOS]), 1 < struct.unpack("=i", kinds[TTL])[0] <= 64)
+        back[to] = [item for item in control if item[1] == PKTINFO]
+    s.setsockopt(IP, RECVTTL, 0)
+    s.setsockopt(IP, RECVTOS, 0)
+    for room in (32, 28, 27, 16, 0):  # CMSG_SPACE and CMSG_LEN of a struct in_pktinfo, and less
+        seen = []
+        for to in (far, near):
+            s.sendto(b"x", to)
+            data, control, flags, source = s.recvmsg(100, room)
+            seen.append((int(flags & TRUNCATED), [(level, kind, len(data)) for level, kind, data in control]))
+        print(seen[0] == seen[1], seen[0] if room > 27 else "")
+# What the network says of a port where nobody listens
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(3)
+s.setsockopt(IP, RECVERR, 1)
+s.sendto(b"lost", (sys.argv[1], 9))
+select.select([s], [], [], 3)
+data, control, flags, source = s.recvmsg(100, 1000, socket.MSG_ERRQUEUE)
+level, kind, error = control[0]
+number, origin, kind_of, code = struct.unpack_from("=IBBB", error)
+family, port, offender = struct.unpack_from("=HH4s", error, 16)
+print(data, source == (sys.argv[1], 9), (level, kind) == (IP, RECVERR), errno.errorcode[number], origin, kind_of, code, family,
+      socket.inet_ntoa(offender) == sys.argv[1])
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(3)
+s.connect((sys.argv[1], 9))
+s.send(b"lost")
+try:
+    s.recv(100)
+except OSError as e:
+    print(errno.errorcode[e.errno], s.getpeername() == (sys.argv[1], 9))
+"""
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def udp_control_messages(network):
+    """What comes beside a datagram, and goes with it, is IPv4's: IP_PKTINFO, TTL and TOS, and the errors of the network."""
+    nat64.start_translator(network)
+    topology.call("ip", "-n", "s", "addr", "add", "198.51.100.10/32", "dev", "lo")
+    topology.call("ip", "-n", "c", "addr", "add", "10.9.9.2/24", "dev", "c0")
+    topology.call("ip", "-n", "r", "addr", "add", "10.9.9.1/24", "dev", "r0")
+    for namespace, address in (("s", "198.51.100.10"), ("r", "10.9.9.1")):
+        network.start_daemon(namespace, "/usr/bin/python3", "-c", ECHO, address)
+    network.wait_ready()
+    run = network.run(["/usr/bin/python3", "-c", CONTROL, "198.51.100.10", "10.9.9.1"], happy=True, environment=ON)
+    told = ["True 0 True True True True 1 True"] * 5 + ["True (0, [(0, 8, 12)])"] * 2 + ["True "] * 3
+    check_equal(run.output.splitlines(), told * 2 + ["b'lost' True True ECONNREFUSED 2 3 3 2 True", "ECONNREFUSED True"],
+                "what the program sees")
+
+
+MAPPED = """
+import socket, sys
+far = "::ffff:" + sys.argv[1]
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+s.settimeout(3)
+s.sendto(b"x", (far, 7777))
+data, source = s.recvfrom(100)
+print(source[:2] == (far, 7777), s.getsockname()[0])
+s.connect((far, 7777))
+s.send(b"x")
+data, source = s.recvfrom(100)
+print(source[:2] == (far, 7777), s.getpeername()[:2] == (far, 7777), s.getsockname()[0])
+s.connect((sys.argv[2], 53))  # an address of its own family
+print(s.getpeername()[0] == sys.argv[2], s.getsockname()[0][:9])
+"""
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def udp_mapped(network):
+    """An AF_INET6 socket that sends to ::ffff:a.b.c.d, as a JVM's, sees mapped addresses; others stay what they are."""
+    nat64.start_translator(network)
+    topology.call("ip", "-n", "s", "addr", "add", "198.51.100.10/32", "dev", "lo")
+    network.start_daemon("s", "/usr/bin/python3", "-c", ECHO, "198.51.100.10")
+    network.wait_ready()
+    run = network.run(["/usr/bin/python3", "-c", MAPPED, "198.51.100.10", V6_NAMESERVER[0]], happy=True, environment=ON)
+    check_equal(run.output.splitlines(), ["True ::", "True True ::ffff:192.0.0.1", "True 2001:db8:"], "what the program sees")
