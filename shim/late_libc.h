@@ -8,6 +8,7 @@ namespace happy {
 
 struct late_libc {
   void* (*dlopen)(const char* path, int flags);
+  int (*dlinfo)(void* library, int request, void* out);
   int (*pthread_setcancelstate)(int state, int* previous);
   int (*pthread_setcanceltype)(int type, int* previous);
   // The older way of pthread_cleanup_push(). The newer one keeps a jmp_buf in the frame that siglongjmp()

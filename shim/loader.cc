@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "shim/base/abi_version.h"
 #include "shim/base/guards.h"
@@ -29,6 +30,10 @@ namespace {
 
 constexpr char engine_name[] = "libhappy-engine.so";
 constexpr std::size_t max_library_name = 64;
+
+struct library_path {
+  char text[own_file::longest + max_library_name];
+};
 
 // Loading takes 0.2 ms from a warm cache; a disk that needs longer than this gets pass-through.
 constexpr timespec load_patience{.tv_sec = 2, .tv_nsec = 0};
@@ -76,20 +81,19 @@ bool is_whole(int fd, const struct stat& file) {
 }
 
 // Opens a library beside libhappy.so, or returns -1 and says why.
-int open_trusted(const char* name, const char*& why) {
+int open_trusted(const char* name, library_path& path, const char*& why) {
   struct stat own;
   why = "libhappy.so is no longer at its path";
   if (!own_path_is_true(own)) return -1;
 
-  char path[own_file::longest + max_library_name];
-  std::memcpy(path, shim_file().path, std::strlen(shim_file().path) + 1);
-  char* slash = std::strrchr(path, '/');
+  std::memcpy(path.text, shim_file().path, std::strlen(shim_file().path) + 1);
+  char* slash = std::strrchr(path.text, '/');
   const std::size_t length = std::strlen(name);
   if (length >= max_library_name) return -1;
   std::memcpy(slash + 1, name, length + 1);
 
   why = "not beside libhappy.so";
-  const int fd = open_unhooked(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const int fd = open_unhooked(path.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return -1;
   struct stat file;
   why = "its file is not trusted";
@@ -101,18 +105,43 @@ int open_trusted(const char* name, const char*& why) {
   return -1;
 }
 
-// dlopen through /proc, so that the file that was checked is the file that is loaded.
-void* dlopen_fd(int fd) {
-  char path[32] = "/proc/self/fd/";
+void write_decimal(char* at, int number) {
   char digits[12];
   int count = 0;
-  for (int rest = fd; count == 0 || rest != 0; rest /= 10) {
+  for (int rest = number; count == 0 || rest != 0; rest /= 10) {
     digits[count++] = static_cast<char>('0' + rest % 10);
   }
-  std::size_t at = std::strlen(path);
-  while (count > 0) path[at++] = digits[--count];
-  path[at] = 0;
-  return libc.dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  while (count > 0) *at++ = digits[--count];
+  *at = 0;
+}
+
+// Writes the path that leads to the open file. With the process's number, because /proc/self is another folder to
+// each reader: a debugger opens the names of what has been loaded, and would wait for ever on a pipe of its own.
+bool path_of_fd(int fd, char (&path)[48]) {
+  std::memcpy(path, "/proc/", 6);
+  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self"),
+                                  reinterpret_cast<long>(path + 6), 16);
+  if (length <= 0 || length >= 16) return false;
+  char* at = path + 6 + length;
+  std::memcpy(at, "/fd/", 4);
+  write_decimal(at + 4, fd);
+  return true;
+}
+
+// From here on the loader knows a library by its own path: who writes a stack down (libbacktrace) reads the files that
+// the loader names, and the descriptor will be one of the program's. `path` outlives the process's end.
+void rename_library(void* library, library_path& path) {
+  link_map* map = nullptr;
+  if (libc.dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) map->l_name = path.text;
+}
+
+// dlopen through /proc, so that the file that was checked is the file that is loaded.
+void* dlopen_fd(int fd, library_path& its) {
+  char path[48];
+  if (!path_of_fd(fd, path)) return nullptr;
+  void* library = libc.dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library != nullptr) rename_library(library, its);
+  return library;
 }
 
 // Under a limit of address space (RLIMIT_AS) what a library takes is missing to the program afterwards: the engine
@@ -131,9 +160,16 @@ void* load_library(const char* name, const char** why) {
     *why = "no room in the address space";
     return nullptr;
   }
-  const int fd = open_trusted(name, *why);
+  static constinit library_path
+      kept[2]{};  // the engine's, and that of what it loads itself, once each
+  static constinit std::atomic<std::size_t> used{0};
+  const std::size_t place = used.fetch_add(1);
+  *why = "too many libraries";
+  if (place >= std::size(kept)) return nullptr;
+  library_path& path = kept[place];
+  const int fd = open_trusted(name, path, *why);
   if (fd < 0) return nullptr;
-  void* library = dlopen_fd(fd);
+  void* library = dlopen_fd(fd, path);
   raw_syscall(SYS_close, fd);
   if (library == nullptr) *why = "dlopen failed";
   return library;

@@ -33,7 +33,7 @@ bool find(Function& slot, const char* name) {
 }
 
 bool find_late_libc() {
-  return find(libc.dlopen, "dlopen") &&
+  return find(libc.dlopen, "dlopen") && find(libc.dlinfo, "dlinfo") &&
          find(libc.pthread_setcancelstate, "pthread_setcancelstate") &&
          find(libc.pthread_setcanceltype, "pthread_setcanceltype") &&
          find(libc.cleanup_push, "_pthread_cleanup_push") &&

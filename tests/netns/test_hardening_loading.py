@@ -358,6 +358,17 @@ def module_loaded_by_dlopen(network):
     check(happy.seconds() < 1, f"{happy.seconds()} s")
 
 
+@case("v6-drop", **ONE_RETRY)
+def engine_name_for_debuggers(network):
+    """The name by which the engine is loaded leads others to it: gdb, which opens it, would read from its own pipe else."""
+    audit = pathlib.Path("/run/lab/audit.so")
+    compile_library("audit.c", audit)
+    happy = network.run(command("plain", "-")(network.host("debugged")), happy=True, trace=False,
+                        environment={"LD_AUDIT": str(audit)})
+    by_number = [line for line in happy.output.splitlines() if line.startswith("opened /proc/")]
+    check(by_number and "opened /proc/self/" not in happy.output, f"names: {by_number}; output {happy.output}")
+
+
 def library_loaded_late(network, how):
     """dlopen() of libhappy.so itself changes nothing."""
     hosts = [network.host(label) for label in ("bare", "happy")]
