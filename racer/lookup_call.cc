@@ -43,6 +43,7 @@ happy_lookup_step give(core& c, happy_lookup& call, resolved&& out) {
     if (found && !fill(*call.host, *out.host)) return HAPPY_LOOKUP_DECLINED;
     if (!found) return done(call, out.code, nullptr);
   }
+  call.left_error = out.left_error.value_or(-1);
   const happy_lookup_step step = done(call, out.code, out.list);
   if (out.code != 0) return step;
   try {

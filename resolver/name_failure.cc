@@ -67,6 +67,12 @@ int error_code(name_verdict v) {
   return is_failure(v) ? EAI_AGAIN : EAI_NONAME;
 }
 
+int resolver_error(name_verdict v) {
+  if (v == name_verdict::no_data) return NO_DATA;
+  if (v == name_verdict::hollow) return NO_RECOVERY;
+  return is_failure(v) ? TRY_AGAIN : HOST_NOT_FOUND;
+}
+
 std::optional<int> old_error_code(const name_search& search, bool hollow) {
   const name_verdict v = search.result();
   if (v == name_verdict::hollow && hollow) return EAI_NODATA;

@@ -15,7 +15,10 @@ std::optional<name_verdict> verdict_on(const resolution& state, const resolver_c
 // The EAI_* code that getaddrinfo() makes of it.
 int error_code(name_verdict v);
 
-// The same by way of gethostbyname2(), for which it matters how the last query ended; nullopt where errno
+// What it leaves in h_errno.
+int resolver_error(name_verdict v);
+
+// The EAI_* code by way of gethostbyname2(), for which it matters how the last query ended; nullopt where errno
 // decides as the program has left it. `hollow`: all that was asked for was so.
 std::optional<int> old_error_code(const name_search& search, bool hollow);
 

@@ -179,11 +179,15 @@ bool name_resolution::wants_to_bind(const resolution& state) const {
   return std::any_of(found.begin(), found.end(), is_own);
 }
 
+// As far as glibc is concerned, which may make up the answer to one.
+bool name_resolution::asks_for_both(const resolution& state) const {
+  const bool ipv6 = state.asked(family::ipv6) || (wish_.af == AF_UNSPEC && plan_.config->no_aaaa);
+  return state.asked(family::ipv4) && ipv6;
+}
+
 // gethostbyname2() serves AF_INET alone, and what AI_ADDRCONFIG makes of AF_UNSPEC.
 bool name_resolution::asks_by_old_function(const resolution& state) const {
-  const bool ipv4_alone =
-      !state.asked(family::ipv6) && !(wish_.af == AF_UNSPEC && plan_.config->no_aaaa);
-  return ipv4_alone && (wish_.flags & AI_CANONNAME) == 0;
+  return state.asked(family::ipv4) && !asks_for_both(state) && (wish_.flags & AI_CANONNAME) == 0;
 }
 
 std::variant<declined, resolved> name_resolution::failure() const {
@@ -198,17 +202,21 @@ std::variant<declined, resolved> name_resolution::failure() const {
   if (wish_.mapping() != v4_mapping::none) {
     const std::optional<int> code = mapped_error_code(state, search_);
     if (!code) return decline(id_, node_.c_str(), glibc_goes_on);
-    return resolved{.code = *code};
+    return resolved{.code = *code, .left_error = mapped_resolver_error(state, wish_.mapping())};
   }
   if (options_.as_host) {
     const std::optional<host_failure> why = host_failure_of(search_, is_hollow(state));
     if (!why) return decline(id_, node_.c_str(), "glibc knows what that means");
     return resolved{.code = why->code, .host = host_answer{.resolver_error = why->resolver_error}};
   }
-  if (!asks_by_old_function(state)) return resolved{.code = error_code(search_.result())};
+  const bool hollow = search_.result() == name_verdict::hollow;
+  const int left =
+      hollow && asks_for_both(state) ? HOST_NOT_FOUND : resolver_error(search_.result());
+  if (!asks_by_old_function(state))
+    return resolved{.code = error_code(search_.result()), .left_error = left};
   const std::optional<int> code = old_error_code(search_, is_hollow(state));
   if (!code) return decline(id_, node_.c_str(), "errno decides");
-  return resolved{.code = *code};
+  return resolved{.code = *code, .left_error = left};
 }
 
 std::variant<declined, resolved> name_resolution::outcome(time_point now) {
@@ -234,12 +242,20 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   out.list = build_addrinfo_list(addresses, form_,
                                  (wish_.flags & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) out.code = EAI_MEMORY;
+  out.left_error = left_by_success(state);
   out.meant.partial = !(state.by_srv() ? state.all_answered() : state.own_addresses_answered());
   if (state.by_srv()) {
     for (const resolution::service& s : state.services()) out.targets.push_back(s.record);
   }
   if (!state.all_answered()) out.open = std::move(lookup_);
   return out;
+}
+
+// Of two answers it is the last one that glibc reads: mostly AAAA's, which was asked for last.
+int name_resolution::left_by_success(const resolution& state) const {
+  if (wish_.mapping() != v4_mapping::none) return mapped_resolver_error(state, wish_.mapping());
+  const answer* ipv6 = state.answered(record_type::aaaa);
+  return ipv6 == nullptr || ipv6->kind == answer_kind::positive ? 0 : HOST_NOT_FOUND;
 }
 
 std::variant<declined, resolved> name_resolution::host_outcome(resolved&& out,

@@ -51,6 +51,7 @@ struct declined {
 struct resolved {
   int code = 0;                           // an EAI_* code, or an errno
   addrinfo* list = nullptr;               // the program's, if code is 0
+  std::optional<int> left_error{};        // what getaddrinfo() leaves in h_errno, if it touches it
   intent meant{};                         // if code is 0
   std::optional<host_answer> host{};      // instead of `list`
   bool bridged = false;                   // `list` holds the address that bridges to `meant`
@@ -85,6 +86,8 @@ class name_resolution {
   std::variant<declined, resolved> outcome(time_point now);
   std::variant<declined, resolved> failure() const;
   bool wants_to_bind(const resolution& state) const;
+  int left_by_success(const resolution& state) const;
+  bool asks_for_both(const resolution& state) const;
   bool asks_by_old_function(const resolution& state) const;
   std::variant<declined, resolved> bridge_outcome(time_point now);
   std::variant<declined, resolved> host_outcome(resolved&& out, const resolution& state) const;

@@ -65,6 +65,18 @@ std::vector<address> mapped_order(const resolution& state) {
   return sorted;
 }
 
+int mapped_resolver_error(const resolution& state, v4_mapping how) {
+  const answer* ipv6 = state.answered(record_type::aaaa);
+  if (how == v4_mapping::substitute && is_positive(ipv6)) return 0;
+  switch (kind_of(state.answered(record_type::a))) {
+    case answer_kind::positive: return 0;
+    case answer_kind::no_data: return NO_DATA;
+    case answer_kind::name_error: return HOST_NOT_FOUND;
+    case answer_kind::hollow: return NO_RECOVERY;
+    default: return TRY_AGAIN;
+  }
+}
+
 std::optional<int> mapped_error_code(const resolution& state, const name_search& search) {
   const auto ipv6 = no_data_of(state.answered(record_type::aaaa));
   const auto ipv4 = no_data_of(state.answered(record_type::a));

@@ -29,6 +29,9 @@ bool mapping_agrees(const resolution& state, v4_mapping how, bool searched);
 // Context:  asks the kernel for source addresses.
 std::vector<address> mapped_order(const resolution& state);
 
+// What glibc leaves in h_errno, whether there is an address or none: what the query that it sent last came to.
+int mapped_resolver_error(const resolution& state, v4_mapping how);
+
 // The EAI_* code of a lookup without addresses; nullopt where it takes glibc to know.
 std::optional<int> mapped_error_code(const resolution& state, const name_search& search);
 

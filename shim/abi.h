@@ -217,6 +217,7 @@ struct happy_lookup {
   int timeout_ms;
   int code;
   struct addrinfo* list;
+  int left_error; /* of getaddrinfo(): h_errno as libc leaves it; -1: as it is */
 
   uint64_t id; /* the engine's own */
 };

@@ -10,6 +10,7 @@
 #include "shim/engine_visit.h"
 #include "shim/host_lookup.h"
 #include "shim/late_function.h"
+#include "shim/late_libc.h"
 #include "shim/libc_queries.h"
 #include "shim/loader.h"
 #include "shim/policy.h"
@@ -65,6 +66,7 @@ void describe(happy_lookup& call, const happy_question& question) {
   call.bridge = 0;
   call.host = nullptr;
   call.code = 0;
+  call.left_error = -1;
   call.single_threaded = single_threaded() ? 1 : 0;
   call.complete = wants_complete_results() ? 1 : 0;
 }
@@ -79,6 +81,7 @@ bool answer(const happy_engine* engine, const happy_question& question, int& cod
   const bool answered = ask(engine, call) != HAPPY_LOOKUP_DECLINED;
   code = call.code;
   if (answered && code == 0) *result = call.list;
+  if (answered && call.left_error >= 0) *libc.h_errno_location() = call.left_error;
   return answered;
 }
 

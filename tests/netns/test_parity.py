@@ -1,6 +1,7 @@
 """What getaddrinfo() and gethostbyname() say is what libc says, in every field, whatever was asked for."""
 
 import pathlib
+import re
 
 import cases
 import parity
@@ -22,6 +23,13 @@ def _is_early(words, bare, happy):
     code, *entries = bare.split(" [")
     early = [entry for entry in entries if not entry.split(" ", 1)[1].startswith(EARLY[words[1]])]
     return bare.startswith("0 ") and happy.split(" [") == [code, *early]
+
+
+def _comparable(words, line):
+    """Without h_errno where it says which of two answers came last: one had addresses, the other none."""
+    families = {entry.split(" ")[1] for entry in line.split(" [")[1:]}
+    of_both = words[0] == "getaddrinfo" and words[3] in ("null", str(parity.UNSPEC))
+    return re.sub(r"^0 h_errno \d+", "0", line) if of_both and len(families) == 1 else line
 
 
 def _write_files(setting):
@@ -46,7 +54,7 @@ def _compare(network, setting, seconds):
                     f"status and number of answers {what} under {setting.name}")
     differences, early = [], 0
     for words, one, other in zip(asked, bare.output.splitlines(), happy.output.splitlines()):
-        if one == other:
+        if _comparable(words, one) == _comparable(words, other):
             continue
         if _is_early(words, one, other):
             early += 1

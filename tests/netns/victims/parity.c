@@ -76,7 +76,7 @@ static void ask_getaddrinfo(char** words) {
   int code = getaddrinfo(or_null(words[1]), or_null(words[2]),
                          strcmp(words[3], "null") ? &hints : NULL, &list);
   int error = errno;
-  printf("%d", code);
+  printf("%d h_errno %d", code, h_errno);
   if (code == EAI_SYSTEM) printf(" %s", strerrorname_np(error));
   if (code && list != (struct addrinfo*)(void*)&hints) printf(" result changed");
   if (code) return;
