@@ -52,16 +52,19 @@ constexpr refusal merge(refusal a, refusal b) {
 // an attempt, the 48th of both families would start after 24 s. Further ones are ignored.
 inline constexpr std::size_t max_addresses_per_answer = 48;
 
-// Service records of one answer that are kept: those of the best priorities. A service with more
-// alternatives than a client tries within its patience gains nothing by them.
+// SVCB and HTTPS records of one answer that are kept, those of the best priorities; and of any type as many that
+// cannot be used. A service with more alternatives than a client tries within its patience gains nothing by them.
 inline constexpr std::size_t max_service_records = 8;
+
+// SRV records, among which the draws by weight are made: more than fit into an answer by UDP.
+inline constexpr std::size_t max_srv_records = 64;
 
 struct answer {
   record_type type = record_type::a;
   answer_kind kind = answer_kind::server_failure;
   refusal refused = refusal::unreachable;  // if it is a server_failure
   bounded_vector<address, max_addresses_per_answer> addresses;
-  std::vector<service_record> services;  // of the other types, unusable ones too; in their order
+  std::vector<service_record> services;  // of the other types; the unusable ones last
   std::string canonical_name;            // end of the CNAME chain; the name itself without one
   std::vector<std::string> aliases;      // the owners of its CNAME records
   bool odd_chain = false;  // gethostbyname() would show it in another way, or not at all

@@ -5,6 +5,7 @@
 #include <ares.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -133,7 +134,9 @@ class reply_reader {
   answer read() {
     read_code(packet_, answer_);
     if (answer_.kind != answer_kind::positive) return answer_;
-    if (!read_question() || !read_records()) {
+    const bool sound = read_question() && read_records();
+    std::move(unusable_.begin(), unusable_.end(), std::back_inserter(answer_.services));
+    if (!sound) {
       answer_.addresses.clear();
       answer_.services.clear();
       answer_.kind = answer_kind::odd;
@@ -191,19 +194,32 @@ class reply_reader {
     return is_address(answer_.type) ? add_address(r) : add_service(r);
   }
 
+  // One SRV record that is malformed spoils no other; with SVCB it does (RFC 9460 s2.2).
   bool add_service(const record& r) {
+    const bool srv = answer_.type == record_type::srv;
     std::optional<service_record> parsed =
-        answer_.type == record_type::srv ? parse_srv(packet_, r.data_at, r.data_size)
-                                         : parse_svcb(packet_.subspan(r.data_at, r.data_size));
-    if (!parsed) return false;
-    std::vector<service_record>& list = answer_.services;
+        srv ? parse_srv(packet_, r.data_at, r.data_size)
+            : parse_svcb(packet_.subspan(r.data_at, r.data_size));
+    if (!parsed && !srv) return false;
+    if (!parsed) parsed = service_record{.target = "(malformed)", .usable = false};
+    if (!parsed->usable) {
+      keep_best(unusable_, std::move(*parsed));
+    } else if (srv) {
+      answer_.services.push_back(std::move(*parsed));
+      limit_srv(answer_.services, max_srv_records);
+    } else {
+      keep_best(answer_.services, std::move(*parsed));
+    }
+    return true;
+  }
+
+  static void keep_best(std::vector<service_record>& list, service_record r) {
     if (list.size() == max_service_records) {
       const auto last = std::max_element(list.begin(), list.end(), by_priority);
-      if (!by_priority(*parsed, *last)) return true;
+      if (!by_priority(r, *last)) return;
       list.erase(last);
     }
-    list.push_back(std::move(*parsed));
-    return true;
+    list.push_back(std::move(r));
   }
 
   static bool by_priority(const service_record& a, const service_record& b) {
@@ -231,6 +247,7 @@ class reply_reader {
   bytes packet_;
   reader reader_;
   answer answer_;
+  std::vector<service_record> unusable_;
   std::string expected_;  // owner of the records that count
   unsigned records_ = 0;
 };

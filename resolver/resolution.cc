@@ -107,6 +107,7 @@ void resolution::take_srv(const std::vector<service_record>& records) {
                [](const service_record& r) { return r.usable; });
   std::uint32_t random = settings_.seed;
   order_srv(usable, random);
+  limit_srv(usable, max_srv_targets);
   for (const service_record& r : usable) add_target(r);
 }
 

@@ -37,8 +37,9 @@ inline constexpr std::size_t max_alias_links = 4;
 // Service records whose endpoints are raced, those of the best priorities; their targets are asked for.
 inline constexpr std::size_t max_services = 4;
 
-// Targets of SRV records: as many as an answer keeps.
-inline constexpr std::size_t max_srv_targets = max_service_records;
+// Targets of SRV records that are asked for: those drawn first, each priority having one if it can. At ten seconds
+// for a silent priority, nobody waits for the ninth.
+inline constexpr std::size_t max_srv_targets = 8;
 
 // An SRV query that keeps silent that long (there are forwarders that drop what they do not know) is gone on
 // without; 99 of 100 answers come within a tenth of that.

@@ -38,6 +38,10 @@ std::optional<service_record> parse_svcb(std::span<const std::uint8_t> rdata);
 std::optional<service_record> parse_srv(std::span<const std::uint8_t> packet, std::size_t rdata_at,
                                         std::size_t rdata_size);
 
+// Leaves `most` records: while there are too many, the last one of the priority that has most of them goes, of the
+// worst such priority. So no priority loses its last record to another's abundance.
+void limit_srv(std::vector<service_record>& records, std::size_t most);
+
 // The order in which a client tries targets: by priority, and inside a priority at random, each with the
 // probability that its weight gives it. `random`: state of the draws, so that a seed repeats them.
 //

@@ -1,6 +1,8 @@
 // The RDATA of SRV records: priority, weight, port, target.
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <numeric>
 
 #include "resolver/service_record.h"
@@ -69,6 +71,20 @@ void order_group(records first, records last, std::uint32_t& random) {
 }
 
 }  // namespace
+
+void limit_srv(std::vector<service_record>& list, std::size_t most) {
+  while (list.size() > most) {
+    std::map<std::uint16_t, std::size_t> sizes;
+    for (const service_record& r : list) ++sizes[r.priority];
+    const auto largest =
+        std::max_element(sizes.rbegin(), sizes.rend(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto last = std::find_if(list.rbegin(), list.rend(), [&](const service_record& r) {
+      return r.priority == largest->first;
+    });
+    list.erase(std::next(last).base());
+  }
+}
 
 void order_srv(std::vector<service_record>& list, std::uint32_t& random) {
   std::stable_sort(list.begin(), list.end(), [](const service_record& a, const service_record& b) {

@@ -14,6 +14,7 @@ FUZZ_TARGET(dns_reply) {
   fuzz::expect((a.kind == answer_kind::positive) == (!a.addresses.empty() || !a.services.empty()),
                "positive means that there is something");
   fuzz::expect(a.addresses.empty() || a.services.empty(), "addresses or services");
+  fuzz::expect(a.services.size() <= max_srv_records + max_service_records, "services are bounded");
   for (const address& found : a.addresses)
     fuzz::expect(found.family == family_of(type), "an address is of the family asked for");
   for (const service_record& record : a.services) fuzz::expect_sound(record);

@@ -141,4 +141,83 @@ TEST_CASE("dns_reply: changed bytes are read in peace", "[dns_reply]") {
   }
 }
 
+namespace {
+
+constexpr unsigned srv = 33;
+
+packet srv_data(unsigned priority, unsigned port, const std::string& target) {
+  packet data = {
+      static_cast<std::uint8_t>(priority >> 8), static_cast<std::uint8_t>(priority), 0, 1,
+      static_cast<std::uint8_t>(port >> 8),     static_cast<std::uint8_t>(port)};
+  const packet wire = dns_message::wire_name(target);
+  data.insert(data.end(), wire.begin(), wire.end());
+  return data;
+}
+
+std::vector<std::string> usable_targets(const dns_message& message) {
+  auto copy = message;
+  std::vector<std::string> list;
+  for (const service_record& r : read_reply(record_type::srv, copy.bytes()).services) {
+    if (r.usable) list.push_back(r.target);
+  }
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("dns_reply: SRV records that cannot be used displace no good one",
+          "[dns_reply][XMPP-1]") {
+  const std::vector<std::string> good{"good.example"};
+  const packet no_port = srv_data(0, 0, "a.example");
+  const packet nothing = srv_data(0, 5222, "");
+  const packet no_name = srv_data(0, 5222, "a b.example");
+  for (const packet& bad : {no_port, nothing, no_name, packet{0, 0, 0}, packet{}}) {
+    auto message = reply(srv);
+    for (int i = 0; i < 20; ++i) message.record(name, srv, 300, bad);
+    message.record(name, srv, 300, srv_data(0, 5222, "good.example"));
+    CHECK(usable_targets(message) == good);
+    for (int i = 0; i < 20; ++i) message.record(name, srv, 300, bad);
+    CHECK(usable_targets(message) == good);
+  }
+}
+
+TEST_CASE("dns_reply: an SRV record beside \".\" that is malformed is still a second one",
+          "[dns_reply][XMPP-6]") {
+  auto message = reply(srv);
+  message.record(name, srv, 300, srv_data(0, 0, "")).record(name, srv, 300, {0, 0});
+  const answer a = read_reply(record_type::srv, message.bytes());
+  REQUIRE(a.services.size() == 2);
+  CHECK(a.services[0].target.empty());
+  CHECK_FALSE(a.services[1].target.empty());
+  CHECK_FALSE(a.services[1].usable);
+}
+
+TEST_CASE("dns_reply: of very many SRV records every priority keeps one", "[dns_reply][XMPP-1]") {
+  auto message = reply(srv);
+  for (int i = 0; i < 200; ++i)
+    message.record(name, srv, 300, srv_data(0, 5222, "a" + std::to_string(i) + ".example"));
+  for (unsigned priority = 1; priority <= 3; ++priority)
+    message.record(name, srv, 300, srv_data(priority, 5222, "spare" + std::to_string(priority)));
+  for (int i = 200; i < 400; ++i)
+    message.record(name, srv, 300, srv_data(0, 5222, "a" + std::to_string(i) + ".example"));
+  const std::vector<std::string> kept = usable_targets(message);
+  CHECK(kept.size() == max_srv_records);
+  for (const char* spare : {"spare1", "spare2", "spare3"})
+    CHECK(std::find(kept.begin(), kept.end(), spare) != kept.end());
+}
+
+TEST_CASE("dns_reply: HTTPS records that cannot be used displace no good one",
+          "[dns_reply][SVCB-4]") {
+  constexpr unsigned https = 65;
+  auto message = reply(https);
+  // Mandatory: a key that nobody knows.
+  for (int i = 0; i < 20; ++i)
+    message.record(name, https, 300, {0, 1, 0, 0, 0, 0, 2, 0xff, 0, 0xff, 0, 0, 1, 'x'});
+  message.record(name, https, 300, {0, 2, 0});
+  const answer a = read_reply(record_type::https, message.bytes());
+  CHECK(std::count_if(a.services.begin(), a.services.end(),
+                      [](const service_record& r) { return r.usable; }) == 1);
+  CHECK(a.services.size() == max_service_records + 1);
+}
+
 }  // namespace happy

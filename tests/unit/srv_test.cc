@@ -123,6 +123,49 @@ TEST_CASE("srv: lower priorities first", "[srv][XMPP-1]") {
   }
 }
 
+TEST_CASE("srv: where there are too many targets, each priority keeps what it can",
+          "[srv][XMPP-1]") {
+  const auto sizes = [](const std::vector<std::size_t>& groups, std::size_t most) {
+    std::vector<service_record> records;
+    for (std::size_t priority = 0; priority < groups.size(); ++priority) {
+      for (std::size_t i = 0; i < groups[priority]; ++i)
+        records.push_back(srv(static_cast<std::uint16_t>(priority), 0, 1, std::to_string(i)));
+    }
+    limit_srv(records, most);
+    std::vector<std::size_t> left(groups.size(), 0);
+    for (const service_record& r : records) {
+      CHECK(r.target == std::to_string(left[r.priority]));  // the first ones stay
+      ++left[r.priority];
+    }
+    return left;
+  };
+  using counts = std::vector<std::size_t>;
+  CHECK(sizes({3, 2}, 8) == counts{3, 2});
+  CHECK(sizes({20, 1, 1}, 8) == counts{6, 1, 1});
+  CHECK(sizes({1, 1, 20}, 8) == counts{1, 1, 6});
+  CHECK(sizes({5, 5}, 7) == counts{4, 3});  // the better priority has more
+  CHECK(sizes({1, 1, 1, 1, 1}, 3) == counts{1, 1, 1, 0, 0});
+  CHECK(sizes({}, 3) == counts{});
+}
+
+TEST_CASE(
+    "srv: of twenty targets of one priority those drawn first are asked for, and the spare one",
+    "[srv][resolution][XMPP-1]") {
+  std::map<std::string, int> asked;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    script s({.seed = seed});
+    std::vector<service_record> records{srv(9, 0, 1, "spare.test")};
+    for (int i = 0; i < 20; ++i)
+      records.push_back(srv(0, i == 19 ? 1000 : 1, 1, std::to_string(i) + ".test"));
+    s.asked_after(records);
+    CHECK(s.machine.services().size() == max_srv_targets);
+    CHECK(s.machine.services().back().record.target == "spare.test");
+    for (const auto& t : s.machine.services()) ++asked[t.record.target];
+  }
+  CHECK(asked["19.test"] == 300);  // its weight
+  for (int i = 0; i < 19; ++i) CHECK(asked[std::to_string(i) + ".test"] > 30);
+}
+
 TEST_CASE("srv: the first target is drawn by the weights", "[srv][XMPP-1]") {
   // "The probability of [a server] being selected is proportional to its weight": chi-squared with three
   // degrees of freedom; 16.27 is passed by chance once in a thousand seeds, and the seed is fixed.
