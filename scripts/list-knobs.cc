@@ -1,5 +1,5 @@
 // list-knobs shell | markdown: the table of shim/config.cc, as happy-run sources it and as the README
-// shows it. Built and run by make.
+// shows it. list-knobs judge NAME=VALUE...: "taken" or "refused" for each, alone, by the library. Built and run by make.
 
 #include <cstdio>
 #include <cstring>
@@ -127,12 +127,21 @@ void print_markdown() {
   }
 }
 
+void judge(const char* variable) {
+  const char* const variables[] = {variable, nullptr};
+  std::puts(happy::read_environment(variables).refused == 0 ? "taken" : "refused");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::strcmp(argv[1], "judge") == 0) {
+    for (int i = 2; i < argc; ++i) judge(argv[i]);
+    return 0;
+  }
   const std::string form = argc == 2 ? argv[1] : "";
   if (form == "shell") return print_all_for_shell() ? 0 : 1;
   if (form == "markdown") return print_markdown(), 0;
-  std::fputs("list-knobs: usage: list-knobs shell | markdown\n", stderr);
+  std::fputs("list-knobs: usage: list-knobs shell | markdown | judge NAME=VALUE...\n", stderr);
   return 2;
 }

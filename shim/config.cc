@@ -140,21 +140,28 @@ bool are_prefixes(const char* text) {
 // RFC 3986 s3.1, as a label of a name.
 bool is_scheme_char(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
 
+// Reads a port, of at most five digits; where it ends, or nullptr.
+const char* parse_port(const char* text, std::uint16_t& out) {
+  std::int32_t port = 0;
+  const char* const end = text + 5;
+  for (; *text >= '0' && *text <= '9'; ++text) {
+    if (text == end) return nullptr;
+    port = port * 10 + (*text - '0');
+  }
+  out = static_cast<std::uint16_t>(port);
+  return port > 0 && port <= 65535 ? text : nullptr;
+}
+
 // Reads PORT=SCHEME; where it ends, or nullptr.
 const char* parse_service(const char* text, happy_service& out) {
-  std::int32_t port = 0;
-  for (; *text >= '0' && *text <= '9'; ++text) {
-    port = port * 10 + (*text - '0');
-    if (port > 65535) return nullptr;
-  }
-  if (port == 0 || *text++ != '=') return nullptr;
+  text = parse_port(text, out.port);
+  if (text == nullptr || *text++ != '=') return nullptr;
   std::size_t length = 0;
   for (; is_scheme_char(*text); ++text) {
     if (length + 1 == sizeof out.scheme) return nullptr;
     out.scheme[length++] = *text;
   }
   out.scheme[length] = 0;
-  out.port = static_cast<std::uint16_t>(port);
   return length > 0 ? text : nullptr;
 }
 
@@ -182,13 +189,7 @@ const char* parse_srv_service(const char* text, happy_srv_service& out) {
   }
   out.name[length] = 0;
   if (length == 0 || *text != '=') return length > 0 ? text : nullptr;
-  std::int32_t port = 0;
-  for (++text; *text >= '0' && *text <= '9'; ++text) {
-    port = port * 10 + (*text - '0');
-    if (port > 65535) return nullptr;
-  }
-  out.port = static_cast<std::uint16_t>(port);
-  return port != 0 ? text : nullptr;
+  return parse_port(text + 1, out.port);
 }
 
 // False, and `settings` as they were, if it is no such list.
