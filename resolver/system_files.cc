@@ -46,19 +46,13 @@ system_files::system_files(const std::string& root)
                  max_small_file) {}
 
 system_files::surroundings system_files::look_around() {
-  surroundings s;
-  s.resolver.local_domain = environment_variable("LOCALDOMAIN");
-  s.resolver.res_options = environment_variable("RES_OPTIONS");
-  s.resolver.host_name = host_name();
-  s.resolver.interface_index = if_nametoindex;
-  s.host_aliases = std::getenv("HOSTALIASES") != nullptr;
-  return s;
+  return {.host_name = host_name(), .host_aliases = std::getenv("HOSTALIASES") != nullptr};
 }
 
 std::shared_ptr<const system_snapshot> system_files::make_snapshot() const {
   auto made = std::make_shared<system_snapshot>();
   if (resolv_conf_.readable()) {
-    auto parsed = parse_resolv_conf(*resolv_conf_.text(), surroundings_.resolver);
+    auto parsed = parse_resolv_conf(*resolv_conf_.text(), resolver_);
     if (auto* config = std::get_if<resolver_config>(&parsed)) {
       config->generation = generation_;
       made->resolver = std::make_shared<const resolver_config>(std::move(*config));
@@ -74,8 +68,8 @@ std::shared_ptr<const system_snapshot> system_files::make_snapshot() const {
   made->hosts = hosts_.text();
   made->hosts_unreadable = !hosts_.readable();
   made->gai_conf_reloads = !gai_conf_.readable() || gai_conf_has_reload(*gai_conf_.text());
-  made->reorders_hosts = reorders(host_conf_);
-  made->host_name = surroundings_.resolver.host_name;
+  made->reorders_hosts = reorders_hosts_;
+  made->host_name = surroundings_.host_name;
   made->host_aliases = surroundings_.host_aliases;
   made->generation = generation_;
   return made;
@@ -83,12 +77,23 @@ std::shared_ptr<const system_snapshot> system_files::make_snapshot() const {
 
 std::shared_ptr<const system_snapshot> system_files::current() {
   surroundings now = look_around();
-  bool changed = snapshot_ == nullptr || !(now == surroundings_);
-  for (text_file* file : {&resolv_conf_, &nsswitch_conf_, &hosts_, &gai_conf_}) {
+  const bool first = snapshot_ == nullptr;
+  bool changed = first || !(now == surroundings_);
+  if (resolv_conf_.refresh() || first) {
+    resolver_ = {.local_domain = environment_variable("LOCALDOMAIN"),
+                 .res_options = environment_variable("RES_OPTIONS"),
+                 .host_name = now.host_name,
+                 .interface_index = if_nametoindex};
+    changed = true;
+  }
+  for (text_file* file : {&nsswitch_conf_, &hosts_, &gai_conf_}) {
     if (file->refresh()) changed = true;
   }
   if (!changed) return snapshot_;
-  if (snapshot_ == nullptr) host_conf_.refresh();
+  if (first) {
+    host_conf_.refresh();
+    reorders_hosts_ = reorders(host_conf_);
+  }
   surroundings_ = std::move(now);
   ++generation_;
   snapshot_ = make_snapshot();

@@ -16,15 +16,16 @@ class system_files {
   // `root` is put before each path: for tests.
   explicit system_files(const std::string& root = {});
 
-  // Changed files, environment variables and host names give a new snapshot. A file that cannot be
-  // used is part of it, as the reason to decline.
+  // Changed files, another host name and HOSTALIASES give a new snapshot. What else the environment says counts as it
+  // was when the file that it belongs to was read last, as in glibc. A file that cannot be used is part of the
+  // snapshot, as the reason to decline.
   //
   // Context:  a stat() of four files; opens and reads those that changed.
   std::shared_ptr<const system_snapshot> current();
 
  private:
   struct surroundings {
-    resolver_environment resolver;
+    std::string host_name;
     bool host_aliases = false;
 
     friend bool operator==(const surroundings&, const surroundings&) = default;
@@ -38,6 +39,8 @@ class system_files {
   text_file hosts_;
   text_file gai_conf_;
   text_file host_conf_;  // read once, as by glibc
+  bool reorders_hosts_ = false;
+  resolver_environment resolver_;  // as it was when resolv.conf was read
   surroundings surroundings_;
   std::shared_ptr<const system_snapshot> snapshot_;
   std::uint64_t generation_ = 0;

@@ -295,6 +295,28 @@ def answers_are_forgotten(network):
 
 
 @case()
+def environment_counts_as_it_was(network):
+    """LOCALDOMAIN and RES_OPTIONS are read with resolv.conf, and again when that has changed; as bare."""
+    for name in ("late.corp.test", "late.other.test"):
+        network.set_record(name, "A", records=network.host("late").ipv4)
+    found_of = {("late", "LOCALDOMAIN=corp.test", "late", "LOCALDOMAIN=other.test", "late"): 0,
+                ("LOCALDOMAIN=corp.test", "late", "LOCALDOMAIN=absent.test", "late", "RES_OPTIONS=ndots:0", "late."): 2,
+                ("late", "LOCALDOMAIN=corp.test", "+1500", "late"): 1}
+    for family in (INET, "2h"):
+        for names, found in found_of.items():
+            _write([LIVE])
+            pair = [network.start(victim("looks_up", family, *names), happy=happy) for happy in (False, True)]
+            if "+1500" in names:
+                for running in pair:
+                    _wait_for_output(running, "code_1")
+                _write([LIVE], "options timeout:2\n")
+            bare, seen = ({key: value for key, value in report(running.wait(10)).items() if not key.startswith("ms")}
+                          for running in pair)
+            check_equal(seen, bare, f"{family}: {' '.join(names)}")
+            check_equal(sum(key.startswith("code") and value == "0" for key, value in bare.items()), found, "names found")
+
+
+@case()
 def network_changes_between_lookups(network):
     """What is remembered of the kernel's routes is so for the length of a burst: the order follows the network."""
     host = network.host("moves")

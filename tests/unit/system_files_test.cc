@@ -120,20 +120,27 @@ TEST_CASE("system_files: a changed, replaced, new or removed file is a new snaps
   CHECK(first_nameserver(*first) == ip("192.0.2.1"));
 }
 
-TEST_CASE("system_files: the environment takes part, and its changes too", "[system_files]") {
+TEST_CASE("system_files: the environment takes part as it was when resolv.conf was read",
+          "[system_files]") {
   with_functions functions;
   const scratch_root root;
+  root.write("resolv.conf", "nameserver 192.0.2.1\n");
   system_files files(root.path());
   const auto first = files.current();
   CHECK_FALSE(first->host_aliases);
   setenv("HOSTALIASES", "/dev/null", 1);
   setenv("RES_OPTIONS", "single-request", 1);
   const auto second = files.current();
+  CHECK(second->host_aliases);
+  CHECK(first_nameserver(*second) == ip("192.0.2.1"));
+  root.write("resolv.conf", "nameserver 192.0.2.200\n");
+  const auto third = files.current();
+  CHECK(resolver_problem(*third) == decline_reason::resolver_option);
   unsetenv("HOSTALIASES");
   unsetenv("RES_OPTIONS");
-  CHECK(second->host_aliases);
-  CHECK(resolver_problem(*second) == decline_reason::resolver_option);
-  CHECK_FALSE(files.current()->host_aliases);
+  const auto fourth = files.current();
+  CHECK_FALSE(fourth->host_aliases);
+  CHECK(resolver_problem(*fourth) == decline_reason::resolver_option);
 }
 
 TEST_CASE("system_files: what is no regular file, or too long, is unreadable", "[system_files]") {

@@ -2,7 +2,7 @@
 //
 //   looks_up FAMILY NAME...       FAMILY as a number, with a "p" for AI_PASSIVE, an "h" for gethostbyname2(), an "r" for
 //                                 gethostbyname2_r(), a "t" for both in eight threads at a time; a name "+N" is a
-//                                 pause of N ms, "!" res_init()
+//                                 pause of N ms, "!" res_init(), "X=Y" sets a variable
 
 #include "hardening.h"
 
@@ -69,6 +69,10 @@ int main(int argc, char** argv) {
     }
     if (*argv[i] == '!') {
       res_init();
+      continue;
+    }
+    if (strchr(argv[i], '=')) {
+      putenv(argv[i]);
       continue;
     }
     if (strpbrk(argv[1], "hr")) {
