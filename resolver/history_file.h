@@ -25,6 +25,9 @@ static_assert(sizeof(history_image) == 4096);
 bool may_keep_history(const struct stat& folder, uid_t user);
 bool is_history(const struct stat& file, uid_t user);
 
+// Whether the file is such a one that has come to harm, so that another may take its place: a file, and the user's.
+bool may_replace_history(const struct stat& file, uid_t user);
+
 // Everything here is signal-safe, does not allocate, and leaves errno alone.
 class history_file {
  public:
@@ -39,7 +42,8 @@ class history_file {
   bool read(history_image& out);
 
   // Reads, has `change` say which records are new (bits by place), and writes those. Makes the file where there is
-  // none; a folder never. What another process writes at the same time may get lost, never torn: the checksums tell.
+  // none, and a new one in the place of one that has come to harm; a folder never. What another process writes at the
+  // same time may get lost, never torn: the checksums tell.
   template <typename Change>
   bool update(history_image& image, Change&& change);
 
@@ -51,7 +55,9 @@ class history_file {
   };
   static identity identity_of(const struct stat& s) { return {s.st_ino, s.st_size, s.st_mtim}; }
 
-  int open(int flags, struct stat& file) const;
+  int open_folder() const;
+  static int open_in(int folder, int flags, struct stat& file);
+  static int make_in(int folder, struct stat& file);
   static bool load(int fd, history_image& out);
   static bool store(int fd, const void* data, std::size_t size, std::size_t at);
   static bool store_records(int fd, const history_image& image, std::uint64_t which);

@@ -192,7 +192,8 @@ def history_of_another_network(network):
 
 @case("v6-drop", seconds=80)
 def history_odd_files(network):
-    """A file or a folder that is not exactly what it has to be is as none, stays as it is, and hurts nobody."""
+    """A file or a folder that is not exactly what it has to be is as none, and hurts nobody. A file of the user's own is
+    replaced; what is another's, or something else, stays as it is."""
     host = network.host("odd")
     good = make_folder(network, "good")
     check_equal(connect(network, host, good)[0], "64", "SYNs of the first")
@@ -221,13 +222,18 @@ def history_odd_files(network):
         "in a folder that others may write": lambda f: (put(f, whole), f.chmod(0o777)),
         "in somebody else's folder": lambda f: (put(f, whole), os.chown(f, 1234, -1)),
     }
+    replaced = {"unreadable heading", "every record damaged", "readable by others", "too short", "too long", "a hard link"}
     for number, (what, make) in enumerate(odd.items()):
         folder = make_folder(network, f"odd{number}")
         make(folder)
         before = (folder / FILE).read_bytes() if (folder / FILE).is_file() else None
         check_equal(connect(network, host, folder)[0], "64", f"SYNs with a file that is {what}")
-        if before is not None and what != "every record damaged":
+        if what in replaced:
+            check_file(folder)
+            check_equal(connect(network, host, folder)[0], "4", f"SYNs after a file that was {what}")
+        elif before is not None:
             check((folder / FILE).read_bytes() == before, f"a file that is {what} was changed")
+    check((network.folder / f"odd{list(odd).index('a hard link')}" / "another").read_bytes() == whole, "the file's other name")
     for folder in (network.folder / "absent", "relative", "", pathlib.Path("/proc/self")):
         check_equal(connect(network, host, folder)[0], "64", f"SYNs with XDG_RUNTIME_DIR={folder}")
     check(not (network.folder / "absent").exists(), "a folder was made")

@@ -1,6 +1,8 @@
 #include "resolver/remembered.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -138,6 +140,128 @@ TEST_CASE("history file: no folder is made, and only an absolute one is taken", 
   CHECK_FALSE(file.update(image, [](history_image&) { return std::uint64_t{1}; }));
   struct stat s;
   CHECK(::stat("/tmp/happy-history-test.absent", &s) != 0);
+}
+
+namespace {
+
+// Whether a change is kept by the file: what update() writes is what the next process reads.
+bool keeps_changes(const runtime_folder& folder) {
+  history_file file;
+  file.set_folder(folder.path());
+  history_image image;
+  history h(seconds(60));
+  const bool written = file.update(image, [&](history_image& i) {
+    h.load(i.records, start);
+    const std::uint64_t changed =
+        h.apply(7, {.where = ip("2001:db8::1"), .name = 1, .connected = false, .at = start});
+    std::copy(h.image().begin(), h.image().end(), i.records);
+    return changed;
+  });
+  history_file other;
+  other.set_folder(folder.path());
+  if (!other.read(image)) return false;
+  history again(seconds(60));
+  again.load(image.records, start);
+  return written && again.is_demoted(7, ip("2001:db8::1"), 1, start);
+}
+
+void put(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+  ::chmod(path.c_str(), 0600);
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+TEST_CASE("history file: one that has come to harm is replaced", "[remembered]") {
+  with_functions use;
+  const runtime_folder folder;
+  REQUIRE(keeps_changes(folder));
+  const std::string good = content_of(folder.file());
+  REQUIRE(good.size() == sizeof(history_image));
+  for (const std::string& bad :
+       {std::string(), std::string("x"), good.substr(1), good.substr(0, 64), good + "x",
+        std::string(good.size(), 'x'), std::string(9999, 'x')}) {
+    put(folder.file(), bad);
+    CAPTURE(bad.size());
+    CHECK(keeps_changes(folder));
+    CHECK(content_of(folder.file()) == good);
+  }
+  for (const mode_t mode : {0000, 0200, 0400, 0644, 0660, 0777, 04600}) {
+    REQUIRE(::chmod(folder.file().c_str(), mode) == 0);
+    CAPTURE(mode);
+    CHECK(keeps_changes(folder));
+    struct stat s;
+    REQUIRE(::stat(folder.file().c_str(), &s) == 0);
+    CHECK((s.st_mode & 07777) == 0600);
+  }
+}
+
+TEST_CASE("history file: whatever the umask, it can be read again", "[remembered]") {
+  with_functions use;
+  for (const mode_t mask : {0777, 0700, 0277, 0477, 0077, 0000}) {
+    const runtime_folder folder;
+    const mode_t before = ::umask(mask);
+    const bool kept = keeps_changes(folder);
+    ::umask(before);
+    CAPTURE(mask);
+    CHECK(kept);
+    struct stat s;
+    REQUIRE(::stat(folder.file().c_str(), &s) == 0);
+    CHECK((s.st_mode & 07777) == 0600);
+  }
+}
+
+TEST_CASE("history file: nobody else's file is touched, nor what a link leads to", "[remembered]") {
+  with_functions use;
+  const runtime_folder folder;
+  const std::string elsewhere = std::string(folder.path()) + "/elsewhere";
+  put(elsewhere, "somebody's");
+  SECTION("a symbolic link") {
+    REQUIRE(::symlink(elsewhere.c_str(), folder.file().c_str()) == 0);
+    CHECK_FALSE(keeps_changes(folder));
+    struct stat s;
+    CHECK((::lstat(folder.file().c_str(), &s) == 0 && S_ISLNK(s.st_mode)));
+  }
+  SECTION("a symbolic link to nothing") {
+    REQUIRE(::symlink("nothing", folder.file().c_str()) == 0);
+    CHECK_FALSE(keeps_changes(folder));
+  }
+  SECTION("a second name of the file: it is left to that") {
+    REQUIRE(::link(elsewhere.c_str(), folder.file().c_str()) == 0);
+    CHECK(keeps_changes(folder));
+  }
+  SECTION("a folder") {
+    REQUIRE(::mkdir(folder.file().c_str(), 0700) == 0);
+    CHECK_FALSE(keeps_changes(folder));
+    CHECK(::rmdir(folder.file().c_str()) == 0);
+  }
+  SECTION("another user's") {
+    if (::geteuid() != 0) return;
+    put(folder.file(), "x");
+    REQUIRE(::chown(folder.file().c_str(), 1234, 1234) == 0);
+    CHECK_FALSE(keeps_changes(folder));
+    CHECK(content_of(folder.file()) == "x");
+  }
+  CHECK(content_of(elsewhere) == "somebody's");
+  ::unlink(elsewhere.c_str());
+}
+
+TEST_CASE("history file: it is not written where a file may not be as large", "[remembered]") {
+  with_functions use;
+  const runtime_folder folder;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{.rlim_cur = 100, .rlim_max = before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const bool kept = keeps_changes(folder);  // a write would end the test by SIGXFSZ
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK_FALSE(kept);
+  CHECK(keeps_changes(folder));
 }
 
 TEST_CASE("history file: this user's alone, and exactly a page", "[remembered]") {
