@@ -22,6 +22,7 @@
 #include "shim/policy.h"
 #include "shim/process.h"
 #include "shim/readable.h"
+#include "shim/stack_room.h"
 #include "shim/trace.h"
 #include "shim/translated.h"
 
@@ -164,7 +165,7 @@ const happy_engine* load_outside_handlers() {
   if (const happy_engine* engine = loaded_engine()) return engine;
   std::uint64_t blocked = 0;
   raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, reinterpret_cast<long>(&blocked), sizeof blocked);
-  return may_be_in_handler(blocked) ? nullptr : load_engine();
+  return may_be_in_handler(blocked) || !has_stack(lookup_stack) ? nullptr : load_engine();
 }
 
 // Without a lookup of this process nothing is known of the address, unless a child has left a hint (or
@@ -235,7 +236,7 @@ bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length)
 }
 
 bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthesis& call) {
-  const bool possible = !foreign_process() && !is_short_of_stack();
+  const bool possible = !foreign_process() && !is_short_of_stack() && has_stack(lookup_stack);
   const happy_engine* engine = possible ? load_outside_handlers() : nullptr;
   if (engine == nullptr) return false;
   call.fd = fd;
@@ -366,7 +367,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
   }
   if (int result = 0; connect_bridged(fd, to, length, result)) return result;
   if (is_unknown(to, length)) return plain_connect(fd, to, length);
-  if (is_short_of_stack()) return real->connect(fd, to, length);
+  if (is_short_of_stack() || !has_stack(connect_stack)) return real->connect(fd, to, length);
   const happy_engine* engine = engine_for(to, length);
   if (engine == nullptr || foreign_process()) return plain_connect(fd, to, length);
 

@@ -16,6 +16,7 @@
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/process.h"
+#include "shim/readable.h"
 #include "shim/translated.h"
 
 namespace happy {
@@ -80,6 +81,7 @@ ssize_t send_by_ipv6(int fd, msghdr message, int flags) {
 }
 
 ssize_t send_one(int fd, const msghdr* message, int flags) {
+  if (!is_readable(message, sizeof *message)) return real_sendmsg.get()(fd, message, flags);
   return send_to(fd, static_cast<const sockaddr*>(message->msg_name), message->msg_namelen, flags,
                  [&](const sockaddr* to, socklen_t length, bool as_ipv6) {
                    if (!as_ipv6) return real_sendmsg.get()(fd, message, flags);

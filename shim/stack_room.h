@@ -1,34 +1,19 @@
-// How much of its stack the calling thread has left: threads and coroutines of 16 KiB look names up with libc.
+// How much of its stack the calling thread has left: threads and coroutines of 16 KiB look names up with libc, and
+// connect() needs next to nothing.
 #pragma once
 
 #include <cstdint>
 
-#include "shim/readable.h"
-
 namespace happy {
 
-// What is known to be stack, from a frame down; asked once for each thread and depth.
-inline thread_local constinit std::uintptr_t stack_low = 0;
-inline thread_local constinit std::uintptr_t stack_high = 0;
-
-// Whether `needed` bytes below this frame can be used: no guard page is among them. The kernel makes the main
-// thread's stack grow when it is asked.
+// Whether `needed` bytes below this frame can be used. Where the frame stands on another stack than the thread's own,
+// as coroutines do, only one that is seen to end further down is trusted: what lies below it in a heap is another's.
 //
-// Context:  a system call for each page, the first time; signal-safe.
-inline bool has_stack(std::uintptr_t needed) {
-  const auto here =
-      reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~(smallest_page - 1);
-  const std::uintptr_t lowest = here - needed;
-  if (lowest >= stack_low && here <= stack_high) return true;
-  for (std::uintptr_t at = here; at >= lowest; at -= smallest_page) {
-    if (!is_readable_word(at)) return false;
-  }
-  stack_low = lowest;
-  stack_high = here;
-  return true;
-}
+// Context:  a few system calls, the first time for each thread and depth, on coroutines each time; signal-safe.
+bool has_stack(std::uintptr_t needed);
 
-// A lookup's deepest, with the loading of the engine and a trace.
+// A lookup's deepest, with the loading of the engine and a trace; and that of a connect().
 inline constexpr std::uintptr_t lookup_stack = 48 * 1024;
+inline constexpr std::uintptr_t connect_stack = 16 * 1024;
 
 }  // namespace happy

@@ -310,6 +310,32 @@ def small_stack(network, kib):
 for kib in (16, 24, 32, 64):
     REGISTRY[f"small_stack_of_{kib}"] = Case(small_stack, (), (kib,), load=LIGHT)
 
+
+@case(load=LIGHT)
+def messages_that_cannot_be_read(network):
+    """The kernel refuses them, and nobody looks at them before."""
+    script = """
+import ctypes, errno, socket
+libc = ctypes.CDLL(None, use_errno=True)
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    fd = socket.socket(socket.AF_INET, kind).fileno()
+    for call in (lambda: libc.sendmsg(fd, 1, 0), lambda: libc.sendmmsg(fd, 1, 1, 0)):
+        print(call(), errno.errorcode[ctypes.get_errno()])
+"""
+    hardening.compare(network, "messages at wild addresses", lambda _: ["/usr/bin/python3", "-c", script],
+                      environment={"HAPPY_UDP": "1"})
+
+
+def coroutine(network, where, kib, what):
+    """What lies below a coroutine's small stack is not written to, whether a page guards it or not."""
+    hardening.compare(network, f"{what} in a coroutine of {kib} KiB, {where}",
+                      lambda host: victim("coroutine", where, kib, what, host.name, 7), sooner=True)
+
+
+for where in ("guarded", "heap", "mapped"):
+    for kib, what in ((8, "connect"), (20, "lookup")):
+        REGISTRY[f"coroutine_{where}_{what}"] = Case(coroutine, ("all-reset",), (where, kib, what), load=LIGHT)
+
 H_ERRNO = "for my $n (@ARGV) { $? = 0; my @h = gethostbyname($n); print 'error ', $?, ' ', scalar(@h), chr(10) }"
 
 
