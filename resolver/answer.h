@@ -66,8 +66,8 @@ struct answer {
   bounded_vector<address, max_addresses_per_answer> addresses;
   std::vector<service_record> services;  // of the other types; the unusable ones last
   std::string canonical_name;            // end of the CNAME chain; the name itself without one
-  std::vector<std::string> aliases;      // the owners of its CNAME records
-  bool odd_chain = false;  // gethostbyname() would show it in another way, or not at all
+  std::vector<std::string> aliases;      // the names on the way there
+  bool odd_chain = false;                // glibc would show the chain in another way, or not at all
   std::chrono::seconds ttl{0};
   bool irregular = false;  // there were more addresses than fit, or one came twice
   std::vector<std::uint8_t>

@@ -175,16 +175,17 @@ class reply_reader {
     return true;
   }
 
-  // As in glibc the owner of a CNAME record is not compared, and a target that is no host name is
+  // As in glibc the owner of a CNAME record is neither compared nor shown, and a target that is no host name is
   // followed but not shown.
   bool follow_alias(const record& r) {
     reader target(packet_, r.data_at);
+    const std::string alias = std::move(expected_);
     if (!target.name(expected_)) return false;
-    const bool plain = is_host_name(r.owner) && is_host_name(expected_);
+    const bool plain = is_host_name(alias) && is_host_name(expected_);
     if (!plain || !answer_.addresses.empty() || answer_.aliases.size() == max_aliases)
       answer_.odd_chain = true;
     else
-      answer_.aliases.push_back(r.owner);
+      answer_.aliases.push_back(alias);
     if (answer_.addresses.empty() && is_host_name(expected_)) answer_.canonical_name = expected_;
     return true;
   }

@@ -23,13 +23,16 @@ bool flags_are_plain(const wish& w, const resolve_options& options) {
   return w.af == AF_INET ? ipv4 : w.configured->ipv6;
 }
 
-bool is_irregular(const resolution& state) {
+// Whether either family's answer is so.
+bool any_answer(const resolution& state, bool answer::*property) {
   for (const record_type type : {record_type::aaaa, record_type::a}) {
     const answer* a = state.answered(type);
-    if (a != nullptr && a->irregular) return true;
+    if (a != nullptr && a->*property) return true;
   }
   return false;
 }
+
+bool is_irregular(const resolution& state) { return any_answer(state, &answer::irregular); }
 
 void trace_lookup(std::uint64_t id, const happy_question& question) {
   if (!trace_on()) return;
@@ -223,6 +226,8 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   if (options_.bridge) return bridge_outcome(now);
   const resolution& state = lookup_->state();
   if (is_irregular(state)) return decline(id_, node_.c_str(), "more addresses than are kept");
+  if ((wish_.flags & AI_CANONNAME) != 0 && any_answer(state, &answer::odd_chain))
+    return decline(id_, node_.c_str(), "glibc shows it in its own way");
   if (wish_.mapping() != v4_mapping::none &&
       !mapping_agrees(state, wish_.mapping(), search_.has_list())) {
     return decline(id_, node_.c_str(), glibc_goes_on);

@@ -11,7 +11,8 @@ at any time:
 
 Records are text: addresses for A and AAAA, a name for CNAME, NS and PTR, "priority weight port target" for SRV, text
 for TXT, hexadecimal RDATA for every other type (HTTPS and SVCB too). A name's own CNAME answers all its types, followed
-by the target's records. Actions: drop, drop_udp, truncate, formerr, servfail, nxdomain, notimp, refused, nodata,
+by the target's records. "answers": [[OWNER, TYPE, TEXT], ...] is the whole answer as it is sent, whatever it may mean; in
+names a backslash and three digits are that byte, and before anything else it belongs to the label. Actions: drop, drop_udp, truncate, formerr, servfail, nxdomain, notimp, refused, nodata,
 close (TCP), garbage. "lost": N drops the first N queries.
 A name not in the zone gets NXDOMAIN, a type not there NODATA.
 
@@ -22,6 +23,7 @@ import collections
 import ipaddress
 import json
 import os
+import re
 import socket
 import socketserver
 import struct
@@ -29,7 +31,7 @@ import sys
 import threading
 import time
 
-TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "TXT": 16, "AAAA": 28, "SRV": 33, "SVCB": 64, "HTTPS": 65}
+TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "TXT": 16, "AAAA": 28, "SRV": 33, "DNAME": 39, "SVCB": 64, "HTTPS": 65}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
 FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED = 1, 2, 3, 4, 5
 RCODE_OF_ACTION = {"formerr": FORMERR, "servfail": SERVFAIL, "nxdomain": NXDOMAIN, "notimp": NOTIMP,
@@ -40,15 +42,21 @@ DEFAULT_TTL = 60
 
 def encode_name(name):
     """The name in wire form, never compressed."""
-    labels = [label for label in name.rstrip(".").split(".") if label]
-    return b"".join(bytes([len(label)]) + label.encode() for label in labels) + b"\0"
+    plain = name[:-1] if name.endswith(".") and not name.endswith("\\.") else name
+    labels = [unescape(label) for label in re.findall(r"(?:[^.\\]|\\\d{3}|\\.)+", plain)]
+    return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+
+
+def unescape(label):
+    """The bytes of a label as it stands in a zone file."""
+    return re.sub(rb"\\(\d{3}|.)", lambda m: bytes([int(m[1])]) if len(m[1]) == 3 else m[1], label.encode())
 
 
 def encode_rdata(record_type, text):
     """The RDATA that `text` stands for."""
     if record_type in ("A", "AAAA"):
         return ipaddress.ip_address(text).packed
-    if record_type in ("CNAME", "NS", "PTR"):
+    if record_type in ("CNAME", "DNAME", "NS", "PTR"):
         return encode_name(text)
     if record_type == "SRV":
         *numbers, target = text.split()
@@ -90,6 +98,9 @@ def answer_records(zone, name, record_type):
             name = alias["records"][0].rstrip(".")
             continue
         found = entry.get(record_type, {})
+        if "answers" in found:
+            return records + [encode_record(*owner_and_type, DEFAULT_TTL, text)
+                              for *owner_and_type, text in found["answers"]], 0
         if found.get("action") != "nodata":
             ttl = found.get("ttl", DEFAULT_TTL)
             records += [encode_record(name, record_type, ttl, text) for text in found.get("records", ())]

@@ -103,6 +103,67 @@ ZONE = {
     "late4.test": {"A": {"records": _A, "delay_ms": 300}, "AAAA": {"records": _AAAA}},
 }
 
+
+def _chains():
+    """{name: whole answer}, each of A and AAAA; @ is the name, %1 and %2 are addresses."""
+    number_of = {"RRSIG": "TYPE46"}
+    long_chain = lambda links: [("@", "CNAME", "l1.test"), *((f"l{n}.test", "CNAME", f"l{n + 1}.test") for n in range(1, links)),
+                                (f"l{links}.test", "A", "%1")]
+    chains = {
+        "backwards": [("t.test", "A", "%1"), ("@", "CNAME", "t.test")],
+        "backwards3": [("t.test", "A", "%1"), ("b.test", "CNAME", "t.test"), ("@", "CNAME", "b.test")],
+        "mixed": [("b.test", "CNAME", "t.test"), ("@", "CNAME", "b.test"), ("t.test", "A", "%1")],
+        "stray": [("@", "CNAME", "t.test"), ("stray.test", "A", "%1"), ("t.test", "A", "%2")],
+        "stray-last": [("@", "CNAME", "t.test"), ("t.test", "A", "%1"), ("stray.test", "A", "%2")],
+        "only-stray": [("@", "CNAME", "t.test"), ("stray.test", "A", "%1")],
+        "own-and-alias": [("@", "A", "%1"), ("@", "CNAME", "t.test"), ("t.test", "A", "%2")],
+        "alias-and-own": [("@", "CNAME", "t.test"), ("t.test", "A", "%1"), ("@", "A", "%2")],
+        "itself": [("@", "CNAME", "@"), ("@", "A", "%1")],
+        "round": [("@", "CNAME", "b.test"), ("b.test", "CNAME", "@"), ("@", "A", "%1")],
+        "round-off": [("@", "CNAME", "b.test"), ("b.test", "CNAME", "c.test"), ("c.test", "CNAME", "b.test"), ("b.test", "A", "%1")],
+        "twice-alias": [("@", "CNAME", "t.test"), ("@", "CNAME", "t.test"), ("t.test", "A", "%1")],
+        "two-targets": [("@", "CNAME", "b.test"), ("@", "CNAME", "t.test"), ("t.test", "A", "%1"), ("b.test", "A", "%2")],
+        "between": [("@", "CNAME", "t.test"), ("t.test", "A", "%1"), ("t.test", "CNAME", "u.test"), ("u.test", "A", "%2")],
+        "after": [("@", "A", "%1"), ("@", "CNAME", "t.test")],
+        "after2": [("@", "CNAME", "t.test"), ("t.test", "A", "%1"), ("x.test", "CNAME", "y.test")],
+        "chain12": long_chain(12), "chain16": long_chain(16), "chain17": long_chain(17), "chain48": long_chain(48),
+        "dname": [("test", "DNAME", "x.test"), ("@", "CNAME", "dname.x.test"), ("dname.x.test", "A", "%1")],
+        "signed": [("@", "CNAME", "t.test"), ("@", "RRSIG", "00" * 24), ("t.test", "A", "%1"), ("t.test", "RRSIG", "00" * 24)],
+        "nowhere": [("@", "CNAME", "t.test")],
+        "upper": [("@", "CNAME", "T.TEST"), ("t.test", "A", "%1")],
+        "upper-owner": [("UPPER-OWNER.Test", "CNAME", "t.test"), ("T.test", "A", "%1")],
+        "upper-itself": [("UPPER-Itself.test", "A", "%1"), ("upper-ITSELF.test", "A", "%2")],
+        "dotted": [("@", "CNAME", "a\\.b.test"), ("a\\.b.test", "A", "%1")],
+        "spaced": [("@", "CNAME", "a\\032b.test"), ("a\\032b.test", "A", "%1")],
+        "dollar": [("@", "CNAME", "a$b.test"), ("a$b.test", "A", "%1")],
+        "at": [("@", "CNAME", "a\\064b.test"), ("a\\064b.test", "A", "%1")],
+        "slashed": [("@", "CNAME", "a\\\\b.test"), ("a\\\\b.test", "A", "%1")],
+        "eight-bits": [("@", "CNAME", "b\\252cher.test"), ("b\\252cher.test", "A", "%1")],
+        "zero-byte": [("@", "CNAME", "a\\000b.test"), ("a\\000b.test", "A", "%1")],
+        "star": [("@", "CNAME", "*.test"), ("*.test", "A", "%1")],
+        "dashed": [("@", "CNAME", "-t.test"), ("-t.test", "A", "%1")],
+        "underlined": [("@", "CNAME", "_t._x.test"), ("_t._x.test", "A", "%1")],
+        "odd-between": [("@", "CNAME", "a$b.test"), ("a$b.test", "CNAME", "t.test"), ("t.test", "A", "%1")],
+        "odd-owner": [("a$b.test", "CNAME", "t.test"), ("t.test", "A", "%1")],
+        "rooted": [("@", "CNAME", "."), (".", "A", "%1")],
+        "widest": [("@", "CNAME", LONG253), (LONG253, "A", "%1")],
+        "label63": [("@", "CNAME", LABEL63), (LABEL63, "A", "%1")],
+        "same-twice": [("@", "CNAME", "t.test"), ("t.test", "A", "%1"), ("t.test", "A", "%1")],
+        "other-type": [("@", "TXT", "text"), ("@", "A", "%1")],
+    }
+    zone = {}
+    for label, chain in chains.items():
+        zone[f"{label}.test"] = {kind: {"answers": [
+            (owner.replace("@", f"{label}.test"), kind if record_type == "A" else number_of.get(record_type, record_type),
+             addresses.get(text, text.replace("@", f"{label}.test")))
+            for owner, record_type, text in chain]}
+            for kind, addresses in (("A", {"%1": "198.51.100.61", "%2": "198.51.100.62"}),
+                                    ("AAAA", {"%1": "2001:db8:2::61", "%2": "2001:db8:2::62"}))}
+    return zone
+
+
+_CHAINS = _chains()
+
 FAILING_NAMES = [name for name, types in ZONE.items() if any("action" in rule for rule in types.values())]
 
 # What one candidate of a search has, by a letter: a name like "nd4" has the first in corp.test, the second in other.test
@@ -292,6 +353,8 @@ SETTINGS = [
             all_ways=lambda: host_ways()),
     _searching("hosts-by-name-candidates", TRIPLES, ways=2, all_ways=lambda: host_ways(),
                resolv=_NS + "search corp.test other.test\noptions ndots:2 timeout:1 attempts:1\n"),
+    Setting("chains", sorted(_CHAINS), zone=_CHAINS, ways=12),
+    Setting("chains-by-name", sorted(_CHAINS), zone=_CHAINS, ways=9, all_ways=lambda: host_ways()),
     Setting("idn", IDN_NAMES, ways=9, all_ways=lambda: idn_ways()),
     Setting("mapped", PLAIN_NAMES + FAILING_NAMES, ways=12, all_ways=lambda: mapped_ways()),
     Setting("mapped-search", SEARCHED_NAMES, resolv=_NS + "search corp.test other.test\n", ways=12,
