@@ -91,6 +91,10 @@ void fds_closing_hook(unsigned first, unsigned last) {
   guarded([&] { fds_closing(the_core(), first, last); });
 }
 
+void fds_leaving_hook(const int* fds, unsigned count) {
+  guarded([&] { fds_leaving(the_core(), fds, count); });
+}
+
 std::int64_t wait_limit_hook(const int* fds, unsigned count, std::uint64_t signals) {
   const std::int64_t limit =
       guarded(std::int64_t{-1}, [&] { return wait_limit(the_core(), fds, count, signals); });
@@ -191,6 +195,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .synthesise = synthesise_hook,
              .ipv4_behind = ipv4_behind_hook,
              .fds_closing = fds_closing_hook,
+             .fds_leaving = fds_leaving_hook,
              .wait_limit = wait_limit_hook,
              .change_epoll = change_epoll_hook,
              .quiesce = quiesce_hook,

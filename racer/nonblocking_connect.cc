@@ -1,5 +1,6 @@
 #include "racer/nonblocking_connect.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
@@ -218,6 +219,33 @@ bool waits_for_socket_of(const pending_race& r, const int* fds, unsigned count) 
   });
 }
 
+// Only what shows nothing: any other socket of a race is as it would be bare.
+bool survives_exec(const pending_race& r) {
+  if (r.veiled == 0) return false;
+  fd_list numbers;
+  find_aliases(r.fd, r.original_dup.get(), numbers);
+  return std::any_of(numbers.begin(), numbers.end(), [](int number) {
+    const int flags = real->fcntl(number, F_GETFD);
+    return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+  });
+}
+
+// A socket of another thread that is inside connect() goes on alone. (That of this one is inside no other call.)
+bool can_be_left_alone(const pending_race& r) { return (r.armed || r.driven) && !r.published; }
+
+bool holds(const pending_race& r, std::uint64_t cookie) {
+  if (!r.non_blocking) return r.cookie == cookie && can_be_left_alone(r);
+  return std::any_of(r.sockets.begin(), r.sockets.end(),
+                     [&](const program_socket& s) { return s.cookie == cookie; });
+}
+
+bool holds_one_of(const pending_race& r, const int* fds, unsigned count) {
+  return std::any_of(fds, fds + count, [&](int fd) {
+    const std::uint64_t cookie = socket_cookie(fd);
+    return cookie != 0 && holds(r, cookie);
+  });
+}
+
 // The delay has passed: the worker moves the race on from here, or, where there is none, the program's own
 // waiting calls. False: the race has ended meanwhile.
 bool give_to_somebody(core& c, pending_race& r, std::uint64_t signals) {
@@ -366,8 +394,7 @@ void fds_closing(core& c, unsigned first, unsigned last) {
   const time_point now = clock_now();
   c.races.for_each_used([&](pending_race& r) {
     if (!r.non_blocking) {
-      // Another thread takes the fd away from one that is inside connect(): that one goes on alone.
-      if ((r.armed || r.driven) && !r.published && covers(first, last, r.fd))
+      if (can_be_left_alone(r) && covers(first, last, r.fd))
         abandon(c, r, "the program closed the fd");
       return;
     }
@@ -378,6 +405,16 @@ void fds_closing(core& c, unsigned first, unsigned last) {
       let_go(c, r, s.cookie, now);
     }
   });
+}
+
+void fds_leaving(core& c, const int* fds, unsigned count) {
+  const patient_guard guard(c, patience_to_begin);
+  if (!guard) return;
+  c.races.for_each_used([&](pending_race& r) {
+    const bool leaves = fds == nullptr ? survives_exec(r) : holds_one_of(r, fds, count);
+    if (leaves) abandon(c, r, "another program gets the socket");
+  });
+  count_pending(c);
 }
 
 std::int64_t wait_limit(core& c, const int* fds, unsigned count, std::uint64_t signals) {

@@ -349,6 +349,9 @@ struct happy_engine {
 
   /* Non-blocking races. The descriptors `first` to `last` are about to mean something else. */
   void (*fds_closing)(unsigned first, unsigned last);
+  /* These are about to be another process's, too; `fds` NULL: by exec(), all that are not close-on-exec. Their races
+   * end, and the program's own attempts go on. Signal-safe. */
+  void (*fds_leaving)(const int* fds, unsigned count);
   /* For a thread that is about to wait: starts what is due, and says after how many nanoseconds it wants
    * to be asked again (-1: no need). `fds`: what the thread waits for other than to write (NULL:
    * everything); a socket that is replaced meanwhile wakes only those that wait to write. `signals`: as in

@@ -1,6 +1,6 @@
 // The hooks of what sends and receives datagrams, for HAPPY_UDP=1 on a network that has only IPv6: a datagram to an
 // IPv4 address to which the kernel has no route goes by way of the NAT64, and one that comes back shows the IPv4
-// address that it came from. Addresses alone are touched. Everywhere else a hook is a load and a branch.
+// address that it came from. Addresses alone are touched. Everywhere else a hook is a load and a branch, or two.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -15,6 +15,7 @@
 #include "shim/engine_visit.h"
 #include "shim/late_function.h"
 #include "shim/loader.h"
+#include "shim/pending.h"
 #include "shim/process.h"
 #include "shim/readable.h"
 #include "shim/translated.h"
@@ -32,6 +33,12 @@ constinit late_function<ssize_t (*)(int, void*, size_t, size_t, int, sockaddr*, 
     real_recvfrom_chk{"__recvfrom_chk"};
 constinit late_function<ssize_t (*)(int, msghdr*, int)> real_recvmsg{"recvmsg"};
 constinit late_function<int (*)(int, mmsghdr*, unsigned, int, timespec*)> real_recvmmsg{"recvmmsg"};
+
+void note_sending(const mmsghdr* messages, unsigned count) {
+  if (!races_pending()) return;
+  for (unsigned i = 0; i < count && is_readable(&messages[i], sizeof *messages); ++i)
+    happy::note_sending(&messages[i].msg_hdr);
+}
 
 // Data that goes with the SYN (MSG_FASTOPEN) is a connect().
 bool is_wanted(int flags) { return settings_read.settings.udp != 0 || (flags & MSG_FASTOPEN) != 0; }
@@ -230,6 +237,7 @@ __attribute__((visibility("default"))) ssize_t sendto(int fd, const void* data, 
 
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   using namespace happy;
+  note_sending(message);
   if (message == nullptr || !is_looked_at(flags)) return real_sendmsg.get()(fd, message, flags);
   return send_one(fd, message, flags);
 }
@@ -237,6 +245,7 @@ __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const msghdr* mes
 __attribute__((visibility("default"))) int sendmmsg(int fd, mmsghdr* messages, unsigned count,
                                                     int flags) {
   using namespace happy;
+  note_sending(messages, count);
   const auto send_many = real_sendmmsg.get();
   if (messages == nullptr || !is_looked_at(flags)) return send_many(fd, messages, count, flags);
   if (!any_bridged()) {

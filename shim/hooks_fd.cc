@@ -1,5 +1,7 @@
-// The hooks of the calls after which a number means something else: a race on it ends first.
+// The hooks of the calls after which a number means something else, or means the same to another program: a race on it
+// ends first.
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <climits>
@@ -8,6 +10,7 @@
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/pending.h"
+#include "shim/readable.h"
 
 namespace happy {
 namespace {
@@ -26,7 +29,35 @@ void tell_closing(unsigned first, unsigned last) {
   engine->fds_closing(first, last);
 }
 
+void tell_leaving(const int* fds, unsigned count) {
+  const happy_engine* engine = loaded_engine();
+  if (engine == nullptr) return;
+  errno_saver keep;
+  engine_visit visit;
+  engine->fds_leaving(fds, count);
+}
+
+// Those that the message carries. What cannot be read the kernel refuses.
+void tell_carried(const msghdr& message) {
+  if (!is_readable(message.msg_control, message.msg_controllen)) return;
+  for (const cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(const_cast<msghdr*>(&message), const_cast<cmsghdr*>(part))) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t size = part->cmsg_len - CMSG_LEN(0);
+    tell_leaving(reinterpret_cast<const int*>(CMSG_DATA(part)),
+                 static_cast<unsigned>(size / sizeof(int)));
+  }
+}
+
 }  // namespace
+
+void note_exec() {
+  if (races_pending()) tell_leaving(nullptr, 0);
+}
+
+void note_sending(const msghdr* message) {
+  if (races_pending() && is_readable(message, sizeof *message)) tell_carried(*message);
+}
 
 void note_closing(unsigned first, unsigned last) {
   if (races_pending()) tell_closing(first, last);

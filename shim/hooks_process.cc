@@ -68,8 +68,10 @@ void look_at_closing(long number, long first, long second, long flags) {
   if (number == SYS_close_range && (flags & CLOSE_RANGE_CLOEXEC) == 0) note_closing(from, to);
 }
 
-// The same calls as below, made without libc's functions for them (libcap).
-void look_at_syscall(long number, long first) {
+// The same calls as below and elsewhere, made without libc's functions for them (libcap).
+void look_at_syscall(long number, long first, long second) {
+  if (number == SYS_execve || number == SYS_execveat) note_exec();
+  if (number == SYS_sendmsg) note_sending(reinterpret_cast<const msghdr*>(second));
   if (number == SYS_capset || number == SYS_chroot) quiesce(false);
   if (number == SYS_setns) quiesce(true);
   if (number == SYS_unshare) quiesce((first & CLONE_NEWNET) != 0);
@@ -118,7 +120,7 @@ __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
   long values[6];
   for (long& value : values) value = va_arg(arguments, long);
   va_end(arguments);
-  happy::look_at_syscall(number, values[0]);
+  happy::look_at_syscall(number, values[0], values[1]);
   happy::look_at_closing(number, values[0], values[1], values[2]);
   if (number == SYS_epoll_ctl && happy::epoll_watched()) {
     return happy::change_epoll(static_cast<int>(values[0]), static_cast<int>(values[1]),

@@ -12,13 +12,13 @@
 #include <climits>
 #include <cstring>
 
-#include "shim/base/handler_sign.h"
 #include "shim/base/real_functions.h"
 #include "shim/engine_visit.h"
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/pending.h"
 #include "shim/readable.h"
+#include "shim/stack_room.h"
 
 namespace happy {
 namespace {
@@ -101,7 +101,7 @@ struct read_waits {
 
 std::int64_t limit_of(const read_waits& waits) {
   const happy_engine* engine = loaded_engine();
-  if (engine == nullptr || is_short_of_stack()) return -1;
+  if (engine == nullptr || is_short_of_stack() || !has_stack(connect_stack)) return -1;
   errno_saver keep;
   engine_visit visit;
   return engine->wait_limit(waits.everything ? nullptr : waits.fds, waits.count,

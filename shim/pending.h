@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "shim/abi.h"
 #include "shim/process.h"
@@ -27,6 +28,11 @@ inline bool epoll_watched() {
 // The numbers `first` to `last` will mean something else: races on them end first. Costs as much as
 // races_pending() while nothing is pending.
 void note_closing(unsigned first, unsigned last);
+
+// The program becomes another by exec(), or sends a message that may carry descriptors: a socket that goes along is
+// raced no more. As cheap, and signal-safe.
+void note_exec();
+void note_sending(const msghdr* message);
 
 // The real epoll_ctl(), but not while a socket is being replaced. Costs as much as epoll_watched() while
 // nothing is.

@@ -13,6 +13,17 @@ namespace {
 constinit thread_local std::uintptr_t own_low = 0;
 constinit thread_local std::uintptr_t own_high = 0;
 
+// The thread's last signal stack with SS_AUTODISARM.
+constinit thread_local std::uintptr_t disarmed_low = 0;
+constinit thread_local std::uintptr_t disarmed_high = 0;
+
+// The lowest address of the signal stack that the frame stands on; 0: none.
+std::uintptr_t signal_stack_below(std::uintptr_t here) {
+  stack_t stack;
+  if (on_signal_stack(stack)) return reinterpret_cast<std::uintptr_t>(stack.ss_sp);
+  return disarmed_low <= here && here < disarmed_high ? disarmed_low : 0;
+}
+
 bool is_all_readable(std::uintptr_t from, std::uintptr_t to) {
   for (std::uintptr_t at = from; at <= to; at += smallest_page) {
     if (!is_readable_word(at)) return false;
@@ -56,13 +67,26 @@ bool ends_below(std::uintptr_t lowest) {
 
 }  // namespace
 
+bool is_short_of_stack() {
+  constexpr std::uintptr_t needed = 32 * 1024;  // twice what the deepest call takes with a trace
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const std::uintptr_t end = signal_stack_below(here);
+  return end != 0 && here - end < needed;
+}
+
+void note_signal_stack(const stack_t& stack) {
+  constexpr unsigned autodisarm = 1U << 31;  // not in glibc 2.36's headers
+  if ((static_cast<unsigned>(stack.ss_flags) & autodisarm) == 0) return;
+  disarmed_low = reinterpret_cast<std::uintptr_t>(stack.ss_sp);
+  disarmed_high = disarmed_low + stack.ss_size;
+}
+
 bool has_stack(std::uintptr_t needed) {
   const auto here =
       reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~(smallest_page - 1);
   const std::uintptr_t lowest = here - needed;
   if (lowest >= own_low && here < own_high) return true;
-  stack_t signals;
-  if (on_signal_stack(signals)) return lowest >= reinterpret_cast<std::uintptr_t>(signals.ss_sp);
+  if (const std::uintptr_t end = signal_stack_below(here)) return lowest >= end;
   const std::uintptr_t top = top_of_own_stack(here);
   for (std::uintptr_t at = here; at >= lowest; at -= smallest_page) {
     if (!is_readable_word(at)) return false;  // the kernel makes the first stack grow by this

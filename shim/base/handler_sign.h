@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 
 #include "shim/base/raw_syscall.h"
@@ -34,18 +33,6 @@ struct kernel_sigaction {
 inline bool on_signal_stack(stack_t& stack) {
   return raw_syscall(SYS_sigaltstack, 0, reinterpret_cast<long>(&stack)) == 0 &&
          (stack.ss_flags & SS_ONSTACK) != 0;
-}
-
-// Whether the calling thread stands on a signal stack that leaves less than a race needs: connect() itself
-// needs none.
-//
-// Context:  one system call; signal-safe.
-inline bool is_short_of_stack() {
-  constexpr std::size_t needed = 32 * 1024;  // twice what the deepest call takes with a trace
-  stack_t stack;
-  if (!on_signal_stack(stack)) return false;
-  const char here = 0;
-  return static_cast<std::size_t>(&here - static_cast<const char*>(stack.ss_sp)) < needed;
 }
 
 // False only if no handler runs on the calling thread, whose signal mask is `blocked`: while one does, the

@@ -42,9 +42,11 @@ for what, after_ms, label, faults, options in (
 
 BUSY = {"sooner": True, "slack_s": 3}  # thirty races, where bare has thirty refusals
 # In a handler that has interrupted malloc() nothing may be allocated; it is raced all the same.
-for how in ("", "-threads", "-poll", "-threads-poll", "-stack", "-blocked"):
+for how in ("", "-threads", "-poll", "-threads-poll", "-stack", "-stack-disarmed", "-blocked"):
     for label, fault, connects in (("reset", "all-reset", 0), ("v6", "v6-reset", 1), ("drop", "v6-drop", 1)):
-        if how == "-stack" or ("poll" in how and label == "v6"):
+        if how == "-stack-disarmed" and label == "drop":
+            continue
+        if "stack" in how or ("poll" in how and label == "v6"):
             connects = 0  # no room for a race; the program sees the refusal of a socket that does not block
         REGISTRY[f"again_busy_handler{how.replace('-', '_')}_{label}"] = Case(
             same_end, (fault,), (f"busy-handler{how}", 60, BUSY, connects), load=LIGHT, lab_options=ONE_RETRY)

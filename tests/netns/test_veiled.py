@@ -4,6 +4,7 @@ on with: its non-blocking connect() must not fail while another address of the n
 import errno
 import json
 
+import hardening
 from cases import REGISTRY, Case, case, check, check_between, check_connected, check_equal, families, victim
 from test_cases_de import ASYNCIO, NODE, REQUEST, python
 
@@ -112,6 +113,28 @@ def child_holds_the_veiled_socket(network):
     trace = map(json.loads, program.trace.read_text(encoding="ascii").splitlines())
     said = [line["reason"] for line in trace if line["event"] == "abandoned"]
     check_equal(said, ["the fd cannot be replaced"], "reasons in the trace")
+
+
+LEAVING = ("execv", "execve", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "syscall-execve",
+           "failed-exec", "exec-cloexec", "vfork", "sendmsg", "sendmmsg", "syscall-sendmsg")
+AT_ONCE = 8
+
+
+def leaves_with_another_program(network, ways):
+    """A program that gets the socket by exec() or as a message's descriptor has one that connects."""
+    for begin in range(0, len(ways), AT_ONCE):
+        started = []
+        for way in ways[begin:begin + AT_ONCE]:
+            hosts = [network.host(f"{way}-{label}") for label in ("bare", "happy")]
+            started.append((way, hosts, [network.start(victim("leaves", way, host.name, 7), happy=host is hosts[1],
+                                                       trace=hardening.TRACE) for host in hosts]))
+        for way, hosts, programs in started:
+            hardening.judge(f"leaves by {way}", hosts, *(program.wait(10) for program in programs), slack_s=1)
+
+
+REGISTRY["leaves_with_another_program.veiled"] = Case(leaves_with_another_program, ("v6-slow=300", "a-late=600"), (LEAVING,))
+REGISTRY["leaves_with_another_program.raced"] = Case(leaves_with_another_program, ("v6-slow=500",),
+                                                     (("execv", "sendmsg-kept", "sendmmsg-kept"),))
 
 
 def veil_and_trouble(network, status):

@@ -8,11 +8,14 @@
 //       busy-handler-threads  the same in a process with another thread
 //       busy-handler-poll, busy-handler-threads-poll  the same with a socket that does not block, and poll()
 //       busy-handler-stack  the same on a small signal stack
+//       busy-handler-stack-disarmed  the same on one that the kernel does not tell of, with nothing below it
 //       busy-handler-blocked  connects in no handler, with all signals blocked: a thread that may be in one
 //       no-memory     malloc() fails in every thread but the program's
 //       no-memory-once  only the first such call fails
 
 #include "hardening.h"
+
+#include <sys/mman.h>
 
 static const char* what;
 static long after_ms;
@@ -80,10 +83,17 @@ static void connect_ten_times_in_a_handler(void) {
   printf("mallocs %d\nfrees %d\n", mallocs, frees);
 }
 
+static stack_t small_stack(void) {
+  enum { SIZE = 8192, AUTODISARM = 1u << 31 };
+  char* guard = mmap(NULL, 2 * SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(guard + SIZE, SIZE, PROT_READ | PROT_WRITE);
+  return (stack_t){
+      .ss_sp = guard + SIZE, .ss_size = SIZE, .ss_flags = has("disarmed") ? AUTODISARM : 0};
+}
+
 static void connect_while_allocating(void) {
   struct itimerval every = {{0, after_ms * 1000}, {0, after_ms * 1000}};
-  static char small[8192];
-  stack_t stack = {.ss_sp = small, .ss_size = sizeof small};
+  stack_t stack = small_stack();
   pthread_t other;
   if (has("threads")) pthread_create(&other, NULL, sleep_for_ever, NULL);
   if (has("stack")) sigaltstack(&stack, NULL);
