@@ -12,6 +12,7 @@
 #include "racer/nonblocking_connect.h"
 #include "racer/progress.h"
 #include "racer/query_call.h"
+#include "racer/socket_options.h"
 #include "racer/synthesis.h"
 #include "resolver/answer_cache.h"
 #include "resolver/clock.h"
@@ -164,6 +165,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
   real = host->real;
   set_trace_host(host);
   set_network_host(host);
+  watch_datagram_options(&host->pending->datagram_options);
   if (host->settings->history != 0) {
     keep_history(std::getenv("XDG_RUNTIME_DIR"),
                  std::chrono::seconds(host->settings->history_retry_s));

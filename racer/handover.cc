@@ -94,8 +94,23 @@ int outsider(const pending_race& r) {
 
 bool find_everyone(const pending_race& r, fd_list& aliases, epoll_entry_list& entries) {
   return !is_shared_with_relatives(r.fd, r.thread) &&
-         find_aliases(r.fd, r.original_dup.get(), aliases) &&
-         find_epoll_entries(aliases, outsider(r), entries);
+         find_copies(r.fd, r.original_dup.get(), outsider(r), aliases, entries);
+}
+
+// The numbers of a socket, the FD_CLOEXEC of each, and the epoll sets that have it.
+struct copies {
+  fd_list numbers;
+  bounded_vector<int, max_aliases> flags;
+  epoll_entry_list entries;
+};
+
+bool read_flags(copies& of) {
+  for (const int number : of.numbers) {
+    const int close_on_exec = close_on_exec_of(number);
+    if (close_on_exec < 0) return false;
+    of.flags.push_back(close_on_exec);
+  }
+  return true;
 }
 
 void note_replacement(std::uint64_t before, std::uint64_t after) {
@@ -103,6 +118,25 @@ void note_replacement(std::uint64_t before, std::uint64_t after) {
   const std::size_t at = pending.replacements++ % std::size(pending.replaced);
   __atomic_store_n(&pending.replaced[at][0], before, __ATOMIC_SEQ_CST);
   __atomic_store_n(&pending.replaced[at][1], after, __ATOMIC_SEQ_CST);
+}
+
+// The new socket goes behind every number, and into the sets, which do not have the old one any more. False: the
+// program's own number is not among them.
+bool exchange(const pending_race& r, copies& of) {
+  note_replacement(r.cookie, r.winner_socket.cookie());
+  bool done = false;
+  for (std::size_t i = 0; i < of.numbers.size(); ++i) {
+    const int number = of.numbers[i];
+    // To find them has taken its time, and a thread that closes one of them waits for us so long only.
+    if (socket_cookie(number) != r.cookie) {
+      forget(of.entries, number);
+      continue;
+    }
+    const bool replaced = real->dup3(r.winner_socket.get(), number, of.flags[i]) >= 0;
+    if (number == r.fd) done = replaced;
+  }
+  register_again(of.entries);
+  return done;
 }
 
 }  // namespace
@@ -115,35 +149,30 @@ bool can_hand_over(const pending_race& r) {
 
 bool hand_over(pending_race& r) {
   if (socket_cookie(r.fd) != r.cookie || !r.winner_socket.is_ours()) return false;
-  fd_list aliases;
-  epoll_entry_list entries;
-  if (!find_everyone(r, aliases, entries)) return false;
-  bounded_vector<int, max_aliases> flags;
-  for (const int alias : aliases) {
-    const int close_on_exec = close_on_exec_of(alias);
-    if (close_on_exec < 0) return false;
-    flags.push_back(close_on_exec);
-  }
+  copies of_original;
+  if (!find_everyone(r, of_original.numbers, of_original.entries) || !read_flags(of_original))
+    return false;
   keep_translation(the_core(), r);
   standstill original(r);
-  if (!unregister(entries)) return false;
+  if (!unregister(of_original.entries)) return false;
   if (is_still_open(r) && has_connected(r.original.fd)) {
-    register_again(entries);
+    register_again(of_original.entries);
     return false;
   }
-  note_replacement(r.cookie, r.winner_socket.cookie());
-  bool done = false;
-  for (std::size_t i = 0; i < aliases.size(); ++i) {
-    // To find them has taken its time, and a thread that closes one of them waits for us so long only.
-    if (socket_cookie(aliases[i]) != r.cookie) {
-      forget(entries, aliases[i]);
-      continue;
-    }
-    const bool replaced = real->dup3(r.winner_socket.get(), aliases[i], flags[i]) >= 0;
-    if (aliases[i] == r.fd) done = replaced;
-  }
-  register_again(entries);
+  const bool done = exchange(r, of_original);
   if (done) original.for_good();
+  if (done) move_signals(r);
+  return done;
+}
+
+bool replace_unconnected(pending_race& r) {
+  copies of_original;
+  const openers who = r.single_threaded ? openers::none : openers::others;
+  if (!find_copies(r.fd, -1, outsider(r), of_original.numbers, of_original.entries, who) ||
+      !read_flags(of_original) || !unregister(of_original.entries)) {
+    return false;
+  }
+  const bool done = exchange(r, of_original);
   if (done) move_signals(r);
   return done;
 }

@@ -23,4 +23,11 @@ bool can_hand_over(const pending_race& r);
 //           while races of non-blocking sockets are pending. Does not block.
 bool hand_over(pending_race& r);
 
+// The same for a socket that has no connection and none under way, which cannot do what is asked of it: nothing is
+// kept of it. What a relative has of it stays that.
+//
+// Returns:  false if the program has closed or replaced its descriptor, or a step failed before it was replaced.
+// Context:  as above.
+bool replace_unconnected(pending_race& r);
+
 }  // namespace happy

@@ -38,9 +38,9 @@ struct directory_entry {
 };
 
 // The program may be about to give the lowest free number to a file of its own.
-unique_fd open_hidden(const char* path, int flags) {
+unique_fd open_hidden(const char* path, int flags, openers who = openers::others) {
   const int fd = real->open(path, flags | O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return unique_fd();
+  if (fd < 0 || who == openers::none) return unique_fd(fd);
   result<unique_fd> moved = hide(unique_fd(fd));
   return moved.ok() ? std::move(moved.value()) : unique_fd();
 }
@@ -58,8 +58,8 @@ void for_each_number(Function&& visit) {
 
 // Calls `visit(number)` for each open descriptor, and perhaps for some that are not open. False: some are left out.
 template <typename Function>
-bool for_each_fd(Function&& visit) {
-  const unique_fd folder = open_hidden("/proc/self/fd", O_DIRECTORY);
+bool for_each_fd(Function&& visit, openers who = openers::others) {
+  const unique_fd folder = open_hidden("/proc/self/fd", O_DIRECTORY, who);
   if (!folder.valid()) {
     for_each_number(visit);
     return true;
@@ -180,6 +180,18 @@ bool collect_noted(int set, const fd_list& fds, epoll_entry_list& out) {
     movable = movable && there == registered::yes && entry && out.push_back(*entry);
   }
   return movable;
+}
+
+// What a set has of the file. False: see find_epoll_entries().
+bool collect_from_set(int set, const fd_list& fds, epoll_entry_list& out) {
+  const epoll_entry_list before = out;
+  const unsigned long inode = inode_of(fds);
+  bool movable = true;
+  const bool told = for_each_entry(
+      set, [&](const epoll_entry& entry) { movable = collect(entry, fds, inode, out) && movable; });
+  if (told) return movable;
+  out = before;
+  return collect_noted(set, fds, out);
 }
 
 }  // namespace
@@ -320,18 +332,40 @@ bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out) 
   out.clear();
   if (batch != nullptr) return batch->files().find_entries(fds, outside, out);
   bool movable = true;
-  const unsigned long inode = inode_of(fds);
   const bool readable = for_each_fd([&](int number) {
     if (!is_no_socket(socket_cookie(number)) || !is_epoll_set(number, outside)) return;
-    const epoll_entry_list before = out;
-    const bool told = for_each_entry(number, [&](const epoll_entry& entry) {
-      movable = collect(entry, fds, inode, out) && movable;
-    });
-    if (told) return;
-    out = before;
-    movable = collect_noted(number, fds, out) && movable;
+    movable = collect_from_set(number, fds, out) && movable;
   });
   return readable && movable;
+}
+
+bool find_copies(int fd, int hidden, int outside, fd_list& numbers, epoll_entry_list& entries,
+                 openers who) {
+  if (batch != nullptr)
+    return find_aliases(fd, hidden, numbers) && find_epoll_entries(numbers, outside, entries);
+  numbers.clear();
+  entries.clear();
+  const std::uint64_t wanted = socket_cookie(fd);
+  if (wanted == 0) return false;
+  constexpr std::size_t most_others = 64;  // of more it is asked a second time which they are
+  bounded_vector<int, most_others> others;
+  bool room = true;
+  bool whole = true;
+  const bool readable = for_each_fd(
+      [&](int number) {
+        const std::uint64_t cookie = socket_cookie(number);
+        if (is_no_socket(cookie)) whole = others.push_back(number) && whole;
+        if (cookie == wanted && number != hidden) room = numbers.push_back(number) && room;
+      },
+      who);
+  if (!readable || !room || !is_known(numbers, fd)) return false;
+  if (!whole) return find_epoll_entries(numbers, outside, entries);
+  bool movable = true;
+  for (const int number : others) {
+    if (is_epoll_set(number, outside))
+      movable = collect_from_set(number, numbers, entries) && movable;
+  }
+  return movable;
 }
 
 }  // namespace happy

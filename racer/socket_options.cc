@@ -35,7 +35,12 @@ enum class weight : unsigned char {
   route,  // it decides where packets go
 };
 
-enum class sockets : unsigned char { all, stream, datagram };
+enum class sockets : unsigned char {
+  all,
+  stream,
+  datagram,
+  streams_seldom,  // of no use to streams: where the program has never set one, they are not asked
+};
 
 struct option_name {
   int level = 0;
@@ -139,8 +144,11 @@ constexpr auto make_options() {
   }
   for (const ip_option& o : ip_options) {
     if (is_error_queue(o)) continue;
-    *next++ = on_both(IPPROTO_IP, o.ipv4);
-    if (o.ipv6 != 0) *next++ = translated(o.ipv4, o.ipv6);
+    option same = on_both(IPPROTO_IP, o.ipv4);
+    option other = translated(o.ipv4, o.ipv6);
+    same.of = other.of = o.datagrams ? sockets::streams_seldom : sockets::all;
+    *next++ = same;
+    if (o.ipv6 != 0) *next++ = other;
   }
   return all;
 }
@@ -174,15 +182,23 @@ int read_int(int fd, int level, int name) {
   return real->getsockopt(fd, level, name, &value, &length) == 0 ? value : 0;
 }
 
+constinit const std::uint32_t* datagram_options_set = nullptr;
+
+bool has(int protocol, sockets of) {
+  if (protocol == IPPROTO_UDP) return of != sockets::stream;
+  const bool seldom = datagram_options_set == nullptr ||
+                      __atomic_load_n(datagram_options_set, __ATOMIC_RELAXED) != 0;
+  return of != sockets::datagram && (of != sockets::streams_seldom || seldom);
+}
+
 // Calls `visit(i, value)` with the value of each option that such a socket has, until it returns false.
 template <typename Visit>
 bool visit_options(int fd, family f, int protocol, Visit&& visit) {
-  const sockets others = protocol == IPPROTO_UDP ? sockets::stream : sockets::datagram;
   option_name last;
   option_value value;
   for (std::size_t i = 0; i < std::size(options); ++i) {
     const option_name name = name_in(options[i], f);
-    if (name.name == 0 || options[i].of == others) continue;
+    if (name.name == 0 || !has(protocol, options[i].of)) continue;
     if (name != last) value = read_option(fd, name);
     last = name;
     if (!visit(i, value)) return false;
@@ -281,6 +297,8 @@ option_name error_queue_option(family f) {
 
 }  // namespace
 
+void watch_datagram_options(const std::uint32_t* set) { datagram_options_set = set; }
+
 bool has_uncopyable_options(int fd, family socket_family) {
   socklen_t filter_length = 0;
   if (real->getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, nullptr, &filter_length) == 0 &&
@@ -324,11 +342,13 @@ void want_soft_errors(int attempt, family f) {
   real->setsockopt(attempt, name.level, name.name, &on, sizeof on);
 }
 
-bool copy_file_state(int original, family original_family, int attempt, family attempt_family) {
+bool copy_file_state(int original, family original_family, int attempt, family attempt_family,
+                     socket_use use) {
   const option_name theirs = error_queue_option(original_family);
   const option_name ours = error_queue_option(attempt_family);
   const int wanted = read_int(original, theirs.level, theirs.name);
-  real->setsockopt(attempt, ours.level, ours.name, &wanted, sizeof wanted);
+  if (wanted != 0 || use == socket_use::attempt)
+    real->setsockopt(attempt, ours.level, ours.name, &wanted, sizeof wanted);
   if (attempt_family == family::ipv6) {  // what it shows as an IPv4 socket
     const int shown =
         original_family == family::ipv4 ? wanted : read_int(original, IPPROTO_IP, IP_RECVERR);
@@ -341,6 +361,7 @@ bool copy_file_state(int original, family original_family, int attempt, family a
     real->fcntl(attempt, F_SETSIG, real->fcntl(original, F_GETSIG));
   }
   const int flags = real->fcntl(original, F_GETFL);
+  if (flags == O_RDWR && use == socket_use::fresh) return true;
   return flags >= 0 && real->fcntl(attempt, F_SETFL, flags) == 0;
 }
 

@@ -19,6 +19,10 @@ struct early_options {
 // fast open): then there is no race.
 bool has_uncopyable_options(int fd, family socket_family);
 
+// Where it is said whether the program has ever set an option that means nothing to TCP: happy_pending. Until it is told,
+// or where nobody tells, all are copied.
+void watch_datagram_options(const std::uint32_t* set);
+
 // All options that can be copied, in a number: sockets with the same number have the same.
 //
 // Context:  some fifty system calls; does not block.
@@ -37,8 +41,12 @@ result<options_digest> copy_options(int original, family original_family, int at
 // Copies what belongs to the open file: O_NONBLOCK, O_ASYNC, its owner and signal; ends the error
 // queue that a hidden attempt has and the original does not. False if O_NONBLOCK and the like could not be
 // set: the program would notice.
+enum class socket_use : std::uint8_t {
+  attempt,
+  fresh
+};  // fresh: nobody has set anything of that on it
 [[nodiscard]] bool copy_file_state(int original, family original_family, int attempt,
-                                   family attempt_family);
+                                   family attempt_family, socket_use use = socket_use::attempt);
 
 // Lets ICMP errors wake a hidden attempt at once instead of at the next retransmission.
 void want_soft_errors(int attempt, family f);

@@ -36,6 +36,11 @@ bool may_allocate(const happy_synthesis& call) { return !may_be_in_handler(call.
 
 // ---- which prefixes ----
 
+bool may_wait(const happy_synthesis& call) {
+  if (call.fd < 0) return call.may_wait != 0;
+  return (real->fcntl(call.fd, F_GETFL) & O_NONBLOCK) == 0;
+}
+
 std::int64_t in_ns(time_point t) { return t.time_since_epoch().count(); }
 
 // POLL: wait for the DNS; DONE: what is known now is all.
@@ -46,8 +51,7 @@ happy_lookup_step discover(core& c, happy_synthesis& call, time_point now) {
   c.translator.begin_discovery(++c.last_id, *c.files.current(), now);
   if (c.translator.turn(now) || !c.translator.is_waited_for()) return HAPPY_LOOKUP_DONE;
   if (call.deadline_ns == 0)
-    call.deadline_ns =
-        in_ns(now + (call.may_wait != 0 ? blocking_patience : non_blocking_patience));
+    call.deadline_ns = in_ns(now + (may_wait(call) ? blocking_patience : non_blocking_patience));
   if (in_ns(now) >= call.deadline_ns) {
     c.translator.stop_waiting(now);
     return HAPPY_LOOKUP_DONE;
@@ -119,12 +123,10 @@ void remember_candidates(core& c, candidate_list&& list, time_point now) {
 bool is_datagram(const pending_race& r) { return r.original.protocol == IPPROTO_UDP; }
 
 bool read_socket_state(const core& c, pending_race& r, endpoint& bound) {
-  int type = 0;
-  if (!read_socket(r.fd, SOL_SOCKET, SO_TYPE, type)) return false;
   if (!read_socket(r.fd, SOL_SOCKET, SO_PROTOCOL, r.original.protocol)) return false;
   const int protocol = r.original.protocol;
-  const bool stream = type == SOCK_STREAM && (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP);
-  if (!stream && !(c.host.settings->udp != 0 && type == SOCK_DGRAM && is_datagram(r))) return false;
+  const bool stream = protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP;
+  if (!stream && !(c.host.settings->udp != 0 && is_datagram(r))) return false;
   if (!read_local(r.fd, bound)) return false;
   r.cookie = socket_cookie(r.fd);
   return r.cookie != 0;
@@ -185,24 +187,31 @@ bool bind_port(const pending_race& r, int fd, std::uint16_t port) {
   return set_only_ipv6(fd, 0) && gives_up_port(r);
 }
 
+// An AF_INET6 socket of the same kind. Nobody else opens files where there is no other thread: it need not be hidden.
+result<guarded_socket> make_ipv6_socket(const pending_race& r) {
+  const int type = is_datagram(r) ? SOCK_DGRAM : SOCK_STREAM;
+  const int fd = real->socket(AF_INET6, type | SOCK_CLOEXEC, r.original.protocol);
+  return r.single_threaded ? guarded_socket::own(fd) : guarded_socket::adopt(fd);
+}
+
 // Puts a new AF_INET6 socket in the likeness of the program's in its place.
 bool replace_socket(core& c, pending_race& r, const endpoint& bound, const address& ipv4) {
   const family before = bound.address.family;
+  r.original.fd = r.fd;
   r.original.socket_family = before;
-  read_socket(r.fd, IPPROTO_TCP, TCP_MAXSEG, r.original.early.maximum_segment);
+  if (!is_datagram(r)) read_socket(r.fd, IPPROTO_TCP, TCP_MAXSEG, r.original.early.maximum_segment);
   read_socket(r.fd, SOL_SOCKET, SO_SNDTIMEO, r.original.early.send_timeout);
-  if (!adopt_original(r)) return false;
-  result<guarded_socket> made = guarded_socket::adopt(real->socket(
-      AF_INET6, (is_datagram(r) ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, r.original.protocol));
-  if (!made.ok() || !same_network(r.original.fd, made.value().get())) return false;
+  if (has_uncopyable_options(r.fd, before)) return false;
+  result<guarded_socket> made = make_ipv6_socket(r);
+  if (!made.ok() || !same_network(r.fd, made.value().get())) return false;
   const int fd = made.value().get();
-  if (!copy_options(r.original.fd, before, fd, family::ipv6, r.original.early).ok()) return false;
+  if (!copy_options(r.fd, before, fd, family::ipv6, r.original.early).ok()) return false;
   if (!bind_port(r, fd, bound.port)) return false;
-  if (!copy_file_state(r.original.fd, before, fd, family::ipv6)) return false;
+  if (!copy_file_state(r.fd, before, fd, family::ipv6, socket_use::fresh)) return false;
   r.winner_socket = std::move(made.value());
   c.host.note_translated(r.winner_socket.cookie(), in_network_order(ipv4),
                          is_datagram(r) ? HAPPY_TRANSLATED_DATAGRAM : 0);
-  return hand_over(r);
+  return replace_unconnected(r);
 }
 
 // Whether an IPv4 destination means to this AF_INET6 socket what the program thinks.
@@ -245,12 +254,14 @@ happy_lookup_step translate(core& c, happy_synthesis& call, const endpoint& name
     pending_race* r = c.races.acquire();
     if (r == nullptr) return HAPPY_LOOKUP_DECLINED;
     r->fd = call.fd;
+    r->single_threaded = call.single_threaded != 0;
     r->named = named;
     const bool ready = prepare_socket(c, *r, named, call.connects != 0);
     const bool datagram = is_datagram(*r);
     c.races.release(*r);
     if (!ready) return HAPPY_LOOKUP_DECLINED;
-    if (!datagram && several && may_allocate(call)) leave_others();
+    call.raced = !datagram && several && may_allocate(call) ? 1 : 0;
+    if (call.raced != 0) leave_others();
     if (!datagram || call.connects != 0) trace_synthesis(call.fd, named, to);
   }
   const socket_address destination = to_sockaddr({to, named.port});

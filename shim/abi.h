@@ -127,6 +127,8 @@ struct happy_hint {
  * Written with atomic operations. */
 struct happy_pending {
   uint32_t bridged; /* not 0: addresses of the bridging pool were handed out */
+  uint32_t
+      datagram_options; /* not 0: the program has set an IPv4 option that means nothing to TCP (ip_options.h) */
   uint32_t races;   /* sockets of the program are being raced, or may soon be */
   uint32_t clocked; /* of these races, those whose delay the program's waiting calls watch */
   uint32_t
@@ -289,7 +291,8 @@ struct happy_synthesis {
   int fd;
   const struct sockaddr* to;
   socklen_t length;
-  int may_wait; /* the socket blocks: so may the search for a prefix, for a second */
+  int single_threaded; /* no second thread exists in the process */
+  int may_wait; /* without a socket (`fd` is -1): whether a prefix may be looked for as long as for one that blocks */
   int connects; /* the socket will be connected to it; 0: one datagram goes there */
   uint64_t
       signals; /* blocked by the caller's thread: in a signal handler nothing is looked for, nor raced */
@@ -303,6 +306,9 @@ struct happy_synthesis {
   /* `to` is an address of the bridging pool that this process was handed: whatever else is said, it must not
    * be connected to as it is */
   int bridged;
+
+  /* there are other endpoints to try: connect_begin() knows them */
+  int raced;
 
   /* what to connect the socket behind `fd` to instead */
   struct sockaddr_in6 destination;

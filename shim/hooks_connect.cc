@@ -242,7 +242,7 @@ bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthe
   call.fd = fd;
   call.to = to;
   call.length = length;
-  call.may_wait = (real->fcntl(fd, F_GETFL) & O_NONBLOCK) == 0 ? 1 : 0;
+  call.single_threaded = single_threaded() ? 1 : 0;
   happy_lookup_step step = HAPPY_LOOKUP_DECLINED;
   while ((step = synthesise(engine, call)) == HAPPY_LOOKUP_POLL)
     real->poll(call.fds, call.fd_count, call.timeout_ms);
@@ -252,10 +252,13 @@ bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthe
 namespace {
 
 int connect_by_ipv6(int fd, const happy_synthesis& call) {
+  const auto* to = reinterpret_cast<const sockaddr*>(&call.destination);
+  if (call.raced == 0 && !forced_swap() && !trace_on())
+    return real->connect(fd, to, sizeof call.destination);
   const happy_engine* engine = loaded_engine();
   happy_connect again{};
   again.fd = fd;
-  again.to = reinterpret_cast<const sockaddr*>(&call.destination);
+  again.to = to;
   again.length = sizeof call.destination;
   again.single_threaded = single_threaded() ? 1 : 0;
   again.free_port = port_was_left_to_kernel(fd) ? 1 : 0;
@@ -296,7 +299,7 @@ void release_ipv6_peer(int fd) {
   real->connect(fd, &nothing, sizeof nothing);
 }
 
-// Before a connect() of a program that has translated sockets. errno survives.
+// Before a connect() of a program that has translated sockets for which it matters. errno survives.
 void prepare_translated(int fd, const sockaddr* to, socklen_t length) {
   errno_saver keep;
   endpoint where;
@@ -387,7 +390,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
 extern "C" __attribute__((visibility("default"))) int connect(int fd, const sockaddr* to,
                                                               socklen_t length) {
   using namespace happy;
-  if (any_translated() && hooks_live()) prepare_translated(fd, to, length);
+  if (any_translated_otherwise() && hooks_live()) prepare_translated(fd, to, length);
   // Nothing is known of any address: the pointer is not even looked at.
   if (connects_watched.load(std::memory_order_acquire) && hooks_live())
     return hook_connect(fd, to, length);

@@ -13,6 +13,7 @@
 #include "shim/base/guards.h"
 #include "shim/base/ip_options.h"
 #include "shim/late_function.h"
+#include "shim/pending.h"
 #include "shim/translated.h"
 
 namespace happy {
@@ -152,6 +153,8 @@ __attribute__((visibility("default"))) int setsockopt(int fd, int level, int nam
                                                       const void* value,
                                                       socklen_t length) noexcept {
   using namespace happy;
+  if (level == IPPROTO_IP && is_datagram_option(name))
+    __atomic_store_n(&pending_counts.datagram_options, 1, __ATOMIC_RELAXED);
   const int result = real_setsockopt.get()(fd, level, name, value, length);
   if (any_translated() && result == 0 && level == IPPROTO_IP && believes_in_ipv4(fd))
     repeat_for_ipv6(fd, name, value, length);

@@ -35,6 +35,13 @@ inline bool any_translated_datagrams() {
   return translated_datagrams.load(std::memory_order_relaxed) != 0;
 }
 
+// Of them, sockets that are UDP or that the program takes for AF_INET6 ones: connect() does not do to them what it does
+// to others.
+inline constinit std::atomic<std::uint32_t> translated_otherwise{0};
+inline bool any_translated_otherwise() {
+  return translated_otherwise.load(std::memory_order_relaxed) != 0;
+}
+
 // Where the table is full, sockets that exist no more are forgotten, or else another one. Under the engine's lock.
 void note_translated(std::uint64_t cookie, std::uint32_t ipv4, std::uint32_t flags);
 // Lock-free.

@@ -387,6 +387,33 @@ for blocking in (True, False):
 
 
 @case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_inherited(network):
+    """A socket that a parent or child has as well is connected where connect() is called, in an epoll set made before."""
+    host = translated_network(network)
+    script = f"""
+import os, select, socket
+for connects in ("child", "parent"):
+    s = socket.socket()
+    poll = select.epoll()
+    poll.register(s, select.EPOLLOUT)
+    copy = s.dup()
+    connected = os.pipe()
+    child = os.fork()
+    if (child == 0) == (connects == "child"):
+        s.connect(("{host.ipv4[0]}", 80))
+        print(connects, s.getpeername(), copy.getpeername(), [event == select.EPOLLOUT for fd, event in poll.poll(1)], flush=True)
+    os.close(connected[1])
+    if child == 0:
+        os.read(connected[0], 1)  # until the parent has gone on, too
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+    run = network.run(["/usr/bin/python3", "-c", script], happy=True, environment=CONFIGURED)
+    peer = f"('{host.ipv4[0]}', 80)"
+    check_equal(run.output.splitlines(), [f"{who} {peer} {peer} [True]" for who in ("child", "parent")], "what is seen")
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_native_afterwards(network):
     """A socket that the NAT64 has failed goes where IPv4 has a route of its own, and shows IPv4 addresses there."""
     host = translated_network(network)
