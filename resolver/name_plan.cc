@@ -88,8 +88,7 @@ std::optional<decline_reason> judge_files(std::string_view name, const system_sn
   if (files.gai_conf_reloads) return decline_reason::gai_conf;
   if (files.hosts_unreadable) return decline_reason::file_unreadable;
   if (is_local(name, files.host_name)) return decline_reason::local_name;
-  if (files.hosts != nullptr && hosts_mention(*files.hosts, name))
-    return decline_reason::in_hosts_file;
+  if (files.hosts != nullptr && files.hosts->mention(name)) return decline_reason::in_hosts_file;
   return std::nullopt;
 }
 
@@ -101,19 +100,6 @@ std::optional<decline_reason> problem_with(const std::variant<T, decline_reason>
 }
 
 }  // namespace
-
-bool hosts_mention(std::string_view hosts, std::string_view name) {
-  name = without_dot(name);
-  while (!hosts.empty()) {
-    std::string_view line = take_line(hosts);
-    line = line.substr(0, line.find('#'));
-    for (std::string_view word = take_word(line, is_space); !word.empty();
-         word = take_word(line, is_space)) {
-      if (equal_ignoring_case(without_dot(word), name)) return true;
-    }
-  }
-  return false;
-}
 
 bool host_conf_reorders(std::string_view text) {
   bool on = false;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "resolver/decline_reason.h"
+#include "resolver/hosts_names.h"
 #include "resolver/name_search.h"
 #include "resolver/nsswitch.h"
 #include "resolver/resolv_conf.h"
@@ -21,7 +22,7 @@ struct system_snapshot {
       decline_reason::file_unreadable;
   std::variant<std::vector<name_service>, decline_reason> services =
       decline_reason::file_unreadable;
-  std::shared_ptr<const std::string> hosts;  // text of /etc/hosts; null: none
+  std::shared_ptr<const hosts_names> hosts;  // null: none
   std::string host_name;                     // gethostname()
   bool hosts_unreadable = false;
   bool gai_conf_reloads = false;  // or is unreadable: which order holds is hard to know
@@ -44,10 +45,6 @@ struct name_plan {
 // Pure. `node` is what the program asked for.
 std::variant<name_plan, decline_reason> plan_name(std::string_view node,
                                                   const system_snapshot& files);
-
-// Whether a line names `name`, with or without trailing dots, in any case. Lines that glibc would
-// pass over (a broken address) count too: the real function judges then.
-bool hosts_mention(std::string_view hosts, std::string_view name);
 
 // The last word of host.conf on "reorder" is "on".
 bool host_conf_reorders(std::string_view text);

@@ -13,7 +13,7 @@ namespace {
 // Many times what anyone writes by hand.
 constexpr std::size_t max_small_file = 64 * 1024;
 
-// Lists of a quarter of a million blocked names have about 8 MB; all of it stays in memory.
+// Lists of a quarter of a million blocked names have about 8 MB; eight bytes of each name stay in memory.
 constexpr std::size_t max_hosts_file = 16 * 1024 * 1024;
 
 std::optional<std::string> environment_variable(const char* name) {
@@ -65,7 +65,7 @@ std::shared_ptr<const system_snapshot> system_files::make_snapshot() const {
     if (auto services = parse_nsswitch(*nsswitch_conf_.text()))
       made->services = std::move(*services);
   }
-  made->hosts = hosts_.text();
+  made->hosts = hosts_names_;
   made->hosts_unreadable = !hosts_.readable();
   made->gai_conf_reloads = !gai_conf_.readable() || gai_conf_has_reload(*gai_conf_.text());
   made->reorders_hosts = reorders_hosts_;
@@ -86,10 +86,17 @@ std::shared_ptr<const system_snapshot> system_files::current() {
                  .interface_index = if_nametoindex};
     changed = true;
   }
-  for (text_file* file : {&nsswitch_conf_, &hosts_, &gai_conf_}) {
+  if (hosts_.refresh() || hosts_names_ == nullptr) {
+    hosts_names_.reset();  // until there is memory for the new ones
+    hosts_names_ = std::make_shared<const hosts_names>(*hosts_.text());
+    hosts_.forget_text();
+    changed = true;
+  }
+  for (text_file* file : {&nsswitch_conf_, &gai_conf_}) {
     if (file->refresh()) changed = true;
   }
   if (!changed) return snapshot_;
+  snapshot_.reset();
   if (first) {
     host_conf_.refresh();
     reorders_hosts_ = reorders(host_conf_);

@@ -39,6 +39,7 @@ class system_files {
   text_file hosts_;
   text_file gai_conf_;
   text_file host_conf_;  // read once, as by glibc
+  std::shared_ptr<const hosts_names> hosts_names_;
   bool reorders_hosts_ = false;
   resolver_environment resolver_;  // as it was when resolv.conf was read
   surroundings surroundings_;

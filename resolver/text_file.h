@@ -23,6 +23,8 @@ class text_file {
   // Never null; shared, because hosts files can be large.
   const std::shared_ptr<const std::string>& text() const { return text_; }
   bool readable() const { return readable_; }
+  // For who keeps what it needs of it: text() is empty from now on, until the file has changed.
+  void forget_text() { text_ = std::make_shared<const std::string>(); }
 
  private:
   // glibc's file_change_detection compares the same.

@@ -65,11 +65,11 @@ FUZZ_TARGET(system_files) {
     fuzz::expect(services->size() <= max_name_services, "modules are bounded");
     files.services = std::move(*services);
   }
-  files.hosts = std::make_shared<const std::string>(hosts);
+  files.hosts = std::make_shared<const hosts_names>(hosts);
   files.gai_conf_reloads = gai_conf_has_reload(rest);
   const auto planned = plan_name(name, files);
   if (const auto* plan = std::get_if<name_plan>(&planned)) {
-    fuzz::expect(!hosts_mention(hosts, name), "a name in hosts is not asked of the DNS");
+    fuzz::expect(!files.hosts->mention(name), "a name in hosts is not asked of the DNS");
     fuzz::expect(plan->config != nullptr, "it can be asked");
     check_search(*plan);
   }

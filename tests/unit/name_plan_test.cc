@@ -19,7 +19,7 @@ system_snapshot files_with(const std::string& nsswitch, const std::string& resol
   const auto services = parse_nsswitch("hosts: " + nsswitch + "\n");
   files.services = decline_reason::nsswitch_odd;
   if (services) files.services = *services;
-  files.hosts = std::make_shared<const std::string>(hosts);
+  files.hosts = std::make_shared<const hosts_names>(hosts);
   files.host_name = "myhost";
   return files;
 }
@@ -212,17 +212,32 @@ TEST_CASE("name_plan: a file that cannot be judged declines every name", "[name_
 }
 
 TEST_CASE("name_plan: hosts lines are searched as glibc does, or more widely", "[name_plan]") {
-  CHECK(hosts_mention("192.0.2.1 a b c", "c"));
-  CHECK(hosts_mention("192.0.2.1\ta\r\n", "a"));
-  CHECK(hosts_mention("  192.0.2.1  a.example.\n", "a.example"));
-  CHECK(hosts_mention("not-an-address a\n", "a"));
-  CHECK_FALSE(hosts_mention("192.0.2.1 b # a\n", "a"));
-  CHECK_FALSE(hosts_mention("# 192.0.2.1 a\n", "a"));
-  CHECK_FALSE(hosts_mention("192.0.2.1 ab\n192.0.2.1 xa\n", "a"));
-  CHECK_FALSE(hosts_mention("192.0.2.1 b\0a\n"s, "a"));
-  CHECK_FALSE(hosts_mention("", "a"));
-  CHECK(hosts_mention(std::string(1 << 20, 'x') + " a", "a"));
-  CHECK(hosts_mention(std::string(1 << 20, '\n') + "192.0.2.1 a", "a"));
+  CHECK(hosts_names("192.0.2.1 a b c").mention("c"));
+  CHECK(hosts_names("192.0.2.1\ta\r\n").mention("a"));
+  CHECK(hosts_names("  192.0.2.1  a.example.\n").mention("a.example"));
+  CHECK(hosts_names("not-an-address a\n").mention("a"));
+  CHECK_FALSE(hosts_names("192.0.2.1 b # a\n").mention("a"));
+  CHECK_FALSE(hosts_names("# 192.0.2.1 a\n").mention("a"));
+  CHECK_FALSE(hosts_names("192.0.2.1 ab\n192.0.2.1 xa\n").mention("a"));
+  CHECK_FALSE(hosts_names("192.0.2.1 b\0a\n"s).mention("a"));
+  CHECK_FALSE(hosts_names("").mention("a"));
+  CHECK(hosts_names(std::string(1 << 20, 'x') + " a").mention("a"));
+  CHECK(hosts_names(std::string(1 << 20, '\n') + "192.0.2.1 a").mention("a"));
+}
+
+TEST_CASE("name_plan: of a long hosts file each name is found, and no other", "[name_plan]") {
+  std::string text;
+  for (int i = 0; i < 50000; ++i) text += "0.0.0.0 Blocked" + std::to_string(i) + ".Example\n";
+  const hosts_names names(text);
+  int found = 0;
+  int others = 0;
+  for (int i = 0; i < 50000; ++i) {
+    found += names.mention("blocked" + std::to_string(i) + ".example.") ? 1 : 0;
+    others += names.mention("allowed" + std::to_string(i) + ".example") ? 1 : 0;
+  }
+  CHECK(found == 50000);
+  CHECK(others == 0);
+  CHECK(names.mention("0.0.0.0"));
 }
 
 TEST_CASE("name_plan: gai.conf may say that it is to be read again", "[name_plan]") {
