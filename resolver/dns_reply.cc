@@ -19,6 +19,9 @@ constexpr std::size_t header_size = 12;
 constexpr std::size_t flags_at = 2;
 constexpr std::size_t question_count_at = 4;
 constexpr std::size_t answer_count_at = 6;
+constexpr std::size_t additional_count_at = 10;
+constexpr unsigned authoritative = 0x04;        // in the first byte of the flags
+constexpr unsigned recursion_available = 0x80;  // in the second
 constexpr unsigned rcode_mask = 0x0f;
 constexpr unsigned rcode_no_error = 0;
 constexpr unsigned rcode_server_failure = 2;
@@ -111,16 +114,24 @@ answer_kind kind_of(unsigned rcode) {
   }
 }
 
+// Nothing is there, and the nameserver neither knows nor asks who would: for glibc it has failed.
+bool is_referral(bytes packet) {
+  const auto is_zero = [&](std::size_t at) { return packet[at] == 0 && packet[at + 1] == 0; };
+  return (packet[flags_at] & authoritative) == 0 &&
+         (packet[flags_at + 1] & recursion_available) == 0 && is_zero(answer_count_at) &&
+         is_zero(additional_count_at);
+}
+
 // What the code of a header says; what only the records can tell is left to them.
 void read_code(bytes packet, answer& a) {
   a.kind = answer_kind::odd;
   if (packet.size() < header_size) return;
   const unsigned rcode = packet[flags_at + 1] & rcode_mask;
-  if (rcode == rcode_no_error) {
+  if (rcode == rcode_no_error && !is_referral(packet)) {
     a.kind = answer_kind::positive;
     return;
   }
-  a.kind = kind_of(rcode);
+  a.kind = rcode == rcode_no_error ? answer_kind::server_failure : kind_of(rcode);
   if (a.kind == answer_kind::server_failure)
     a.refused = rcode == rcode_server_failure ? refusal::servfail : refusal::other_code;
 }

@@ -85,7 +85,44 @@ def half(record_type):
     return lambda r: [r.message(r.alias("b.test") if r.type == record_type else r.record())]
 
 
+class Elsewhere(bytes):
+    """A message that is sent from another port."""
+
+
+def worse(r, last=1):
+    """An answer with a wrong address."""
+    return r.message(r.record(rdata=r.rdata[:-1] + bytes([0x66 + last])))
+
+
+def with_edns(otherwise):
+    """Ordinary replies to queries with an OPT record, or without."""
+    def make(r, asks=lambda r: r.query[10:12] != b"\0\0"):
+        return [r.message(r.record())] if not asks(r) else otherwise(r)
+    return make
+
+
 KINDS = {
+    "wrong-id": lambda r: [bytes([r.query[0] ^ 0xFF]) + worse(r)[1:], r.message(r.record())],
+    "wrong-id-only": lambda r: [bytes([r.query[0] ^ 0xFF]) + worse(r)[1:]],
+    "other-port": lambda r: [Elsewhere(worse(r)), r.message(r.record())],
+    "other-port-only": lambda r: [Elsewhere(worse(r))],
+    "two-answers": lambda r: [r.message(r.record()), worse(r)],
+    "answer-and-nxdomain": lambda r: [r.message(r.record()), r.message(flags=RESPONSE | 3)],
+    "nxdomain-and-answer": lambda r: [r.message(flags=RESPONSE | 3), r.message(r.record())],
+    "servfail-and-answer": lambda r: [r.message(flags=RESPONSE | 2), r.message(r.record())],
+    "other-type": lambda r: [r.message(r.record(), question=r.question[:-4] + b"\0\x10\0\1"), r.message(r.record())],
+    "other-opcode": lambda r: [r.message(r.record(), flags=RESPONSE | 0x2800)],
+    "two-questions": lambda r: [r.message(r.record(), question=r.question * 2, questions=2)],
+    "not-recursive": lambda r: [r.message(r.record(), flags=0x8100)],
+    "lame": lambda r: [r.message(flags=0x8100)],
+    "lame-with-additional": lambda r: [r.message(flags=0x8100)[:10] + b"\0\1" + r.message()[12:] + r.record()],
+    "authoritative-nothing": lambda r: [r.message(flags=0x8500)],
+    "edns-formerr": with_edns(lambda r: [r.message(flags=RESPONSE | 1)]),
+    "edns-notimp": with_edns(lambda r: [r.message(flags=RESPONSE | 4)]),
+    "edns-servfail": with_edns(lambda r: [r.message(flags=RESPONSE | 2)]),
+    "edns-refused": with_edns(lambda r: [r.message(flags=RESPONSE | 5)]),
+    "edns-badvers": with_edns(lambda r: [r.message()[:10] + b"\0\1" + r.message()[12:] + b"\0\0\x29\4\xd0\1\0\0\0\0\0"]),
+    "edns-silent": with_edns(lambda r: []),
     "other-question": other_question,
     "other-question-only": lambda r: other_question(r)[:1],
     "upper-case": lambda r: [r.message(r.record(r.name.upper()), question=encode_name(r.name.upper()) + r.question[-4:])],
@@ -143,12 +180,14 @@ def main():
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind((sys.argv[1], 53))
     os.write(sys.stdout.fileno(), (json.dumps({"event": "ready", "time_ms": time.monotonic() * 1000}) + "\n").encode())
+    elsewhere = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    elsewhere.bind((sys.argv[1], 5353))
     while True:
         query, client = server.recvfrom(2000)
         reply = Reply(query)
         make = KINDS.get(reply.name.partition(".")[0], lambda r: [r.message(r.record())])
         for message in make(reply):
-            server.sendto(message, client)
+            (elsewhere if isinstance(message, Elsewhere) else server).sendto(message, client)
 
 
 if __name__ == "__main__":

@@ -186,6 +186,23 @@ TEST_CASE("dns_client: the nameserver after a failing one is asked at once", "[d
   CHECK(wall::now() - begin < seconds(1));
 }
 
+TEST_CASE("dns_client: a nameserver that knows nothing and asks nobody has failed",
+          "[dns_client]") {
+  with_functions functions;
+  int asked = 0;
+  dns_server server([&asked](const packet& query, bool) {
+    dns_message reply(query);
+    if (++asked == 1)
+      reply.bytes()[3] = 0;  // no recursion
+    else
+      reply.address_record(name, "192.0.2.1");
+    return reply.bytes();
+  });
+  resolver_config config = config_with({"127.0.0.1"});
+  config.attempts = 2;
+  CHECK(ask(record_type::a, config, server.port()).kind == answer_kind::positive);
+}
+
 TEST_CASE("dns_client: what fails in one round may work in the next", "[dns_client]") {
   with_functions functions;
   std::atomic<int> asked{0};
