@@ -48,6 +48,8 @@ struct core {
   const happy_host& host;
   race_timing timing;
   nat64 translator;
+  prefix_list
+      gone_by;  // prefixes behind which datagrams were sent, the last first: answers come later
   bridge_table bridges;
   engine_lock lock;
   std::atomic<std::uint32_t> turns{0};  // how often it was taken

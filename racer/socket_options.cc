@@ -123,9 +123,9 @@ constexpr option plain_options[] = {
 
 // Of UDP sockets alone. Multicast goes natively or not at all.
 constexpr option datagram_options[] = {
-    on_both(SOL_SOCKET, SO_TIMESTAMPNS),   on_both(SOL_SOCKET, SO_RXQ_OVFL),
-    on_both(IPPROTO_IP, IP_MULTICAST_TTL), on_both(IPPROTO_IP, IP_MULTICAST_LOOP),
-    on_both(IPPROTO_IP, IP_MULTICAST_ALL),
+    on_both(SOL_SOCKET, SO_TIMESTAMPNS),    on_both(SOL_SOCKET, SO_RXQ_OVFL),
+    on_both(IPPROTO_IP, IP_MULTICAST_IF),   on_both(IPPROTO_IP, IP_MULTICAST_TTL),
+    on_both(IPPROTO_IP, IP_MULTICAST_LOOP), on_both(IPPROTO_IP, IP_MULTICAST_ALL),
 };
 
 // The error queue is another matter: copy_file_state().

@@ -220,6 +220,15 @@ bool takes_mapped(int fd) {
   return read_socket(fd, IPPROTO_IPV6, IPV6_V6ONLY, only) && only == 0;
 }
 
+// The network may have another prefix by the time that an answer comes.
+void note_way(core& c, const prefix_list& prefixes) {
+  for (const nat64_prefix& prefix : prefixes) {
+    if (contains(c.gone_by, prefix)) continue;
+    if (c.gone_by.full()) c.gone_by.erase(c.gone_by.size() - 1);
+    c.gone_by.insert(0, prefix);
+  }
+}
+
 // `connects`: the address becomes the name of the socket's peer. A UDP socket that has received from a peer by IPv4 never
 // receives from one by IPv6 again (of the kernel's socket the route of what it received last is used: 6.18).
 bool prepare_socket(core& c, pending_race& r, const endpoint& named, bool connects) {
@@ -294,13 +303,18 @@ happy_lookup_step synthesise(core& c, happy_synthesis& call) {
   }
   const auto own = synthesised(prefixes, ipv4);
   if (own.empty()) return HAPPY_LOOKUP_DECLINED;
+  if (c.host.settings->udp != 0) note_way(c, prefixes);
   return translate(c, call, named, own[0], has_several(c, ipv4, own.size(), now),
                    [&] { remember_candidates(c, find_candidates(c, ipv4, prefixes, now), now); });
 }
 
 bool ipv4_behind(core& c, const address& a, std::uint32_t& ipv4) {
   core_guard guard(c);
-  if (const auto inside = c.translator.ipv4_behind(a, clock_now())) {
+  auto inside = c.translator.ipv4_behind(a, clock_now());
+  for (const nat64_prefix& prefix : c.gone_by) {
+    if (!inside) inside = embedded_ipv4(prefix, a);
+  }
+  if (inside) {
     ipv4 = in_network_order(*inside);
     return true;
   }

@@ -1,14 +1,16 @@
-// The hook of bind(): it remembers which sockets left the choice of the port to the kernel. Later both
+// The hook of bind(): a socket that the program takes for an IPv4 one is bound as one. It remembers which sockets left the choice of the port to the kernel. Later both
 // look alike, but only a port that the program chose itself keeps its connect() from being raced.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cerrno>
 
 #include "shim/base/endpoint.h"
 #include "shim/bound_ports.h"
 #include "shim/late_function.h"
+#include "shim/translated.h"
 
 namespace happy {
 namespace {
@@ -32,6 +34,18 @@ void note(int fd, const sockaddr* to, socklen_t length) {
   }
 }
 
+// A translated socket (a connect() by way of the NAT64 has failed) takes no IPv4 address: the kernel has said EINVAL.
+int bind_translated(int fd, const sockaddr* to, socklen_t length) {
+  endpoint local;
+  translated_socket s;
+  if (length > sizeof(sockaddr_storage) || !from_sockaddr(to, length, local)) return -1;
+  if (local.address.family != family::ipv4 || !is_translated(fd, s)) return -1;
+  const bool any = local.address.bytes == address{}.bytes;
+  const address as = any ? address{.family = family::ipv6} : mapped(local.address);
+  const socket_address name = to_sockaddr({as, local.port});
+  return real_bind.get()(fd, name.get(), name.length);
+}
+
 }  // namespace
 
 bool port_was_left_to_kernel(int fd) {
@@ -43,7 +57,9 @@ bool port_was_left_to_kernel(int fd) {
 
 extern "C" __attribute__((visibility("default"))) int bind(int fd, const sockaddr* to,
                                                            socklen_t length) noexcept {
-  const int result = happy::real_bind.get()(fd, to, length);
+  int result = happy::real_bind.get()(fd, to, length);
+  if (result != 0 && errno == EINVAL && happy::any_translated())
+    result = happy::bind_translated(fd, to, length);
   if (result == 0) happy::note(fd, to, length);
   return result;
 }

@@ -230,7 +230,8 @@ bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length)
   endpoint where;
   translated_socket ignored;
   if (!has_second_way(error) || (error == EINVAL && !any_translated())) return false;
-  if (!from_sockaddr(to, length, where)) return false;
+  // Of a longer name the kernel has not looked at the pointer.
+  if (length > sizeof(sockaddr_storage) || !from_sockaddr(to, length, where)) return false;
   if (unmapped(where.address).family != family::ipv4) return false;
   return error == ENETUNREACH ? is_taken(fd) : is_translated(fd, ignored);
 }

@@ -427,10 +427,15 @@ for bound in (False, True):
         s.bind(("0.0.0.0", 4567))
     print(errno.errorcode[s.connect_ex(("{host.ipv4[0]}", 81))], s.connect_ex(("127.0.0.1", 8080)), s.getpeername(),
           s.getsockname()[0], s.getsockname()[1] == 4567, s.getsockopt(socket.SOL_SOCKET, 39))
+for name in (("0.0.0.0", 4568), ("127.0.0.1", 4569)):
+    s = socket.socket()
+    s.connect_ex(("{host.ipv4[0]}", 81))
+    s.bind(name)
+    print(s.getsockname() == name, s.connect_ex(("127.0.0.1", 8080)), s.getsockname() == ("127.0.0.1", name[1]))
 """
     run = network.run(["/usr/bin/python3", "-c", script], happy=True, environment=CONFIGURED)
-    check_equal(run.output.splitlines(), [f"ECONNREFUSED 0 ('127.0.0.1', 8080) 127.0.0.1 {bound} 2" for bound in (False, True)],
-                "results")
+    check_equal(run.output.splitlines(), [f"ECONNREFUSED 0 ('127.0.0.1', 8080) 127.0.0.1 {bound} 2" for bound in (False, True)]
+                + ["True 0 True"] * 2, "results")
 
 
 # spec: V6ONLY-2 V6ONLY-6

@@ -342,3 +342,39 @@ def udp_mapped(network):
     network.wait_ready()
     run = network.run(["/usr/bin/python3", "-c", MAPPED, "198.51.100.10", V6_NAMESERVER[0]], happy=True, environment=ON)
     check_equal(run.output.splitlines(), ["True ::", "True True ::ffff:192.0.0.1", "True 2001:db8:"], "what the program sees")
+
+
+WITHDRAWN = """
+import os, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(3)
+s.sendto(b"x", (sys.argv[1], 7777))
+s.recvfrom(100, socket.MSG_PEEK)
+print("answered", flush=True)
+while any("2001:db8:64::/96" in open(os.path.join(sys.argv[2], name)).read() for name in os.listdir(sys.argv[2])):
+    time.sleep(0.01)
+print(s.recvfrom(100)[1] == (sys.argv[1], 7777))
+try:
+    s.sendto(b"x", (sys.argv[1], 7777))
+except OSError as e:
+    print(e.errno)
+"""
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def udp_prefix_withdrawn(network):
+    """An answer comes from the address that was asked, also when its prefix holds no more; nothing is sent there then."""
+    nat64.start_translator(network)
+    network.set_record("ipv4only.arpa", "AAAA", action="nxdomain")
+    topology.call("ip", "-n", "s", "addr", "add", "198.51.100.10/32", "dev", "lo")
+    network.start_daemon("s", "/usr/bin/python3", "-c", ECHO, "198.51.100.10")
+    network.wait_ready()
+    nat64.start_listener(network)
+    nat64.advertise(f"{nat64.PREFIX}=1800")
+    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    program = network.start(["/usr/bin/python3", "-c", WITHDRAWN, "198.51.100.10", str(nat64.FOLDER)], happy=True,
+                            environment={"HAPPY_UDP": "1"})
+    nat64.wait_for(lambda: program.output_path.read_text() == "answered\n", "no answer")
+    nat64.advertise(f"{nat64.PREFIX}=0")
+    run = program.wait(5)
+    check_equal(run.output.splitlines(), ["answered", "True", "101"], "what the program sees")
