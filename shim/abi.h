@@ -175,6 +175,8 @@ struct happy_host {
   /* Loads the library of this file name from beside libhappy.so, trusted as the engine is; its dlopen()
    * handle, or NULL and why not. Not with the engine's lock held: the loader takes locks of its own. */
   void* (*load_library)(const char* name, const char** why);
+  /* The real getaddrinfo() is another preloaded library's: it alone knows where names may be asked for. */
+  int32_t names_are_others;
 };
 
 /* One call of getaddrinfo(). Pointers are the program's own; `node` is not NULL. */

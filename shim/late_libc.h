@@ -2,6 +2,7 @@
 // imports is searched for by the loader at the start of every process.
 #pragma once
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 namespace happy {
@@ -9,6 +10,7 @@ namespace happy {
 struct late_libc {
   void* (*dlopen)(const char* path, int flags);
   int (*dlinfo)(void* library, int request, void* out);
+  int (*dladdr)(const void* address, Dl_info* found);
   int (*pthread_setcancelstate)(int state, int* previous);
   int (*pthread_setcanceltype)(int type, int* previous);
   // The older way of pthread_cleanup_push(). The newer one keeps a jmp_buf in the frame that siglongjmp()

@@ -12,6 +12,7 @@
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/process.h"
+#include "shim/real.h"
 #include "shim/stack_room.h"
 
 namespace happy {
@@ -67,6 +68,7 @@ bool is_single_question(int type) {
 
 struct name_shape {
   bool ends_with_dot = false;
+  bool escaped = false;
   unsigned dots = 0;
 };
 
@@ -75,6 +77,7 @@ name_shape shape_of(const char* name) {
   for (; *name != 0; ++name) {
     shape.ends_with_dot = *name == '.';
     if (shape.ends_with_dot) ++shape.dots;
+    if (*name == '\\') shape.escaped = true;
   }
   return shape;
 }
@@ -98,10 +101,11 @@ bool answer_query(const raw_question& q, res_state state, bool search, int& size
   if (!hooks_live() || q.name == nullptr || q.answer == nullptr) return false;
   if (!is_single_question(q.type) || !is_ready(state) || state->nscount < 2) return false;
   const name_shape shape = shape_of(q.name);
+  if (shape.escaped) return false;  // libc alone knows which it refuses
   if (search && (shape.dots == 0 || shape.dots < state->ndots)) return false;
   const bool possible = !foreign_process() && has_stack(lookup_stack);
   const happy_engine* engine = possible ? load_engine() : nullptr;
-  if (engine == nullptr) return false;
+  if (engine == nullptr || !is_of_libc(q.function)) return false;
   happy_query call;
   call.state = state;
   call.name = q.name;

@@ -190,7 +190,8 @@ bool start(void* library) {
           .switch_off = switch_off,
           .note_translated = note_translated,
           .find_translated = find_translated,
-          .load_library = load_library};
+          .load_library = load_library,
+          .names_are_others = names_are_others() ? 1 : 0};
   return entry(&host, &engine) == 0 && engine.abi_version == abi_version;
 }
 
@@ -206,6 +207,7 @@ bool load() {
     trace_note("engine_refused", why);
     return false;
   }
+  if (names_are_others()) trace_note("lookups_left", "another library has a getaddrinfo()");
   if (start(library)) return true;
   trace_note("engine_refused", "the engine is of another version");
   return false;

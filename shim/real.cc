@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "shim/base/real_functions.h"
 #include "shim/forced.h"
 #include "shim/late_libc.h"
@@ -12,6 +15,7 @@ namespace happy {
 namespace {
 
 constinit happy_real table{};
+constinit bool foreign_names = false;
 
 // A sanitizer's own functions stand in the program, before us: they have to see our calls.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(HAPPY_BELOW_SANITIZER)
@@ -34,6 +38,7 @@ bool find(Function& slot, const char* name) {
 
 bool find_late_libc() {
   return find(libc.dlopen, "dlopen") && find(libc.dlinfo, "dlinfo") &&
+         find(libc.dladdr, "dladdr") &&
          find(libc.pthread_setcancelstate, "pthread_setcancelstate") &&
          find(libc.pthread_setcanceltype, "pthread_setcanceltype") &&
          find(libc.cleanup_push, "_pthread_cleanup_push") &&
@@ -42,7 +47,26 @@ bool find_late_libc() {
          find(libc.single_threaded, "__libc_single_threaded");
 }
 
+// Before 2.34 libc's queries were a file of their own.
+bool is_libresolv(const char* path) {
+  const char* name = path == nullptr ? nullptr : std::strrchr(path, '/');
+  constexpr char wanted[] = "/libresolv";
+  constexpr std::size_t length = sizeof wanted - 1;
+  return name != nullptr && std::strncmp(name, wanted, length) == 0 &&
+         (name[length] == '.' || name[length] == '-');
+}
+
 }  // namespace
+
+bool is_of_libc(const void* function) {
+  Dl_info its;
+  Dl_info known;
+  if (libc.dladdr(function, &its) == 0) return false;
+  if (libc.dladdr(reinterpret_cast<const void*>(&__errno_location), &known) == 0) return false;
+  return its.dli_fbase == known.dli_fbase || is_libresolv(its.dli_fname);
+}
+
+bool names_are_others() { return foreign_names; }
 
 bool find_connect() {
   if (!find_next(table.connect, "connect")) return false;
@@ -64,6 +88,7 @@ bool find_all_functions() {
       find(table.sigaction, "sigaction") && find(table.pthread_create, "pthread_create") &&
       find(table.clock_gettime, "clock_gettime");
   if (!complete) return false;
+  foreign_names = !is_of_libc(reinterpret_cast<const void*>(table.getaddrinfo));
   const happy_settings& settings = process_environment().settings;
   if (settings.force != 0) force_failures(table, settings.force);
   fail_one_call(table, settings.fail_call);

@@ -7,6 +7,7 @@ import time
 
 import hardening
 import lab
+import sanitizer
 import topology
 from cases import REGISTRY, Case, case, check, check_between, check_equal, families, victim
 
@@ -441,15 +442,21 @@ def case_81_second_preload(network):
     """proxychains4 preloads a library of its own: everything goes to its proxy, which is not raced, and nothing else."""
     settings = pathlib.Path("/run/lab/proxychains.conf")
     settings.write_text(PROXYCHAINS, encoding="ascii")
-    for happy in (False, True):
-        host = network.host(f"case{happy:d}")
+    tail = ["curl", "-s"]
+    wrapped = ["proxychains4", "-q", "-f", settings, *tail]
+    behind = {"PROXYCHAINS_CONF_FILE": str(settings), "PROXYCHAINS_QUIET_MODE": "1",
+              **sanitizer.preload(lab.LIBRARY, "libproxychains.so.4")}
+    for way, command, options in (("bare", wrapped, {}), ("happy", wrapped, {"happy": True, "by_happy_run": True}),
+                                  ("behind", tail, {"environment": behind})):
+        host = network.host(way)
         proxy = network.start(python(PROXY))
         wait_until(lambda started=proxy: "ready" in started.output_path.read_text(encoding="ascii"), "the proxy")
-        run = network.run(["proxychains4", "-q", "-f", settings, "curl", "-s", f"http://{host.name}/"], happy=happy,
-                          by_happy_run=happy)
+        run = network.run([*command, f"http://{host.name}/"], **options)
         proxy.wait(5)
-        check_equal((run.status, run.output), (0, f"proxied {host.name}\n"), f"status and output, libhappy: {happy}")
-        check_equal(network.syns(host), [], f"SYNs to the name's own addresses, libhappy: {happy}")
+        check_equal((run.status, run.output), (0, f"proxied {host.name}\n"), f"status and output, {way}")
+        check_equal(network.syns(host), [], f"SYNs to the name's own addresses, {way}")
+        check_equal([query for query in network.find("query") if query["name"] == host.name], [],
+                    f"queries for what the proxy is to look up, {way}")
 
 
 @case()

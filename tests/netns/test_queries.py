@@ -55,7 +55,8 @@ def _zone(network):
 
 def _questions(host):
     names = (host.name, host.name + ".", "alias.test", "absent.test", "absent.test.", "fails.test", "refuses.test", "cut.test", "empty.test",
-             "odd.test", "in", "in.", "in.search", "odd..test", "x" * 64 + ".test", "many.test")
+             "odd.test", "in", "in.", "in.search", "odd..test", "x" * 64 + ".test", "many.test",
+             "a\\.b.test", "a\\999.test", "a\\")
     asked = [f"{function}:{name}:{A}" for function in FUNCTIONS for name in names]
     asked += [f"{function}:{host.name}:{kind}" for function in FUNCTIONS for kind in (TXT, AAAA, MX, SRV, ANY, 0, 252, 65536)]
     asked += [f"{function}:many.test:{A}:{room}" for function in FUNCTIONS for room in (0, 11, 12, 40, 512, 1000)]
