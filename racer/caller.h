@@ -1,10 +1,12 @@
-// Whether the thread that called connect() is still in it.
+// Where the program's threads are: whether the one that called connect() is still in it, and who sleeps on a socket.
 #pragma once
 
 #include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
+
+#include "racer/open_files.h"
 
 namespace happy {
 
@@ -17,5 +19,11 @@ bool is_below(const void* inner, const void* outer);
 //
 // Context:  opens and reads one file of /proc; does not block.
 bool caller_is_waiting(pid_t thread, int fd, const std::atomic<std::uint32_t>* word);
+
+// Whether a thread is inside a call that sends or receives on one of these numbers: it sleeps on the file, and would see
+// that end. False in a process of more than 64 threads, and where /proc tells nothing.
+//
+// Context:  opens and reads one file of /proc for each thread; does not block.
+bool is_slept_on(const fd_list& fds);
 
 }  // namespace happy

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <iterator>
 
+#include "racer/caller.h"
 #include "racer/core.h"
 #include "racer/open_files.h"
 #include "racer/registrations.h"
@@ -92,9 +93,16 @@ int outsider(const pending_race& r) {
   return r.attempts.empty() ? r.original_dup.get() : r.attempts[0].socket.get();
 }
 
+// A thread in send() or recv() sleeps on the original, where that blocks.
+bool may_be_slept_on(const pending_race& r) {
+  const int flags = r.single_threaded ? O_NONBLOCK : real->fcntl(r.fd, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
 bool find_everyone(const pending_race& r, fd_list& aliases, epoll_entry_list& entries) {
   return !is_shared_with_relatives(r.fd, r.thread) &&
-         find_copies(r.fd, r.original_dup.get(), outsider(r), aliases, entries);
+         find_copies(r.fd, r.original_dup.get(), outsider(r), aliases, entries) &&
+         !(may_be_slept_on(r) && is_slept_on(aliases));
 }
 
 // The numbers of a socket, the FD_CLOEXEC of each, and the epoll sets that have it.

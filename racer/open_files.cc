@@ -1,6 +1,5 @@
 #include "racer/open_files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <sys/epoll.h>
@@ -18,32 +17,15 @@
 #include <vector>
 
 #include "racer/noted_registrations.h"
+#include "racer/proc_files.h"
 #include "resolver/clock.h"
 #include "resolver/guarded_socket.h"
-#include "resolver/hidden_fd.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/base/unique_fd.h"
 
 namespace happy {
 namespace {
-
-// As getdents64() gives it.
-struct directory_entry {
-  std::uint64_t inode;
-  std::int64_t offset;
-  unsigned short size;
-  unsigned char type;
-  char name[1];
-};
-
-// The program may be about to give the lowest free number to a file of its own.
-unique_fd open_hidden(const char* path, int flags, openers who = openers::others) {
-  const int fd = real->open(path, flags | O_RDONLY | O_CLOEXEC);
-  if (fd < 0 || who == openers::none) return unique_fd(fd);
-  result<unique_fd> moved = hide(unique_fd(fd));
-  return moved.ok() ? std::move(moved.value()) : unique_fd();
-}
 
 // Where /proc does not say which numbers are open all of these are asked: the kernel gives the lowest that is free.
 constexpr rlim_t numbers_asked = 4096;
@@ -60,24 +42,9 @@ void for_each_number(Function&& visit) {
 template <typename Function>
 bool for_each_fd(Function&& visit, openers who = openers::others) {
   const unique_fd folder = open_hidden("/proc/self/fd", O_DIRECTORY, who);
-  if (!folder.valid()) {
-    for_each_number(visit);
-    return true;
-  }
-  alignas(directory_entry) char buffer[2048];
-  for (;;) {
-    const long size = raw_syscall(SYS_getdents64, folder.get(), reinterpret_cast<long>(buffer),
-                                  static_cast<long>(sizeof buffer));
-    if (size <= 0) return size == 0;
-    for (long at = 0; at < size;) {
-      const auto* entry = reinterpret_cast<const directory_entry*>(buffer + at);
-      at += entry->size;
-      if (entry->name[0] >= '0' && entry->name[0] <= '9') {
-        const int number = std::atoi(entry->name);
-        if (number != folder.get()) visit(number);
-      }
-    }
-  }
+  if (folder.valid()) return for_each_number_in(folder, visit);
+  for_each_number(visit);
+  return true;
 }
 
 // "tfd:        5 events:       1d data:                5  pos:0 ..."

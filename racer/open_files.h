@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "racer/proc_files.h"
 #include "shim/base/bounded_vector.h"
 
 namespace happy {
@@ -65,9 +66,6 @@ using epoll_entry_list = bounded_vector<epoll_entry, max_epoll_entries>;
 //
 // Context:  reads /proc/self/fdinfo of each epoll set, which costs as much as the set is long.
 bool find_epoll_entries(const fd_list& fds, int outside, epoll_entry_list& out);
-
-// Whether another thread may be about to open a file, and is to get the number that it would get without us.
-enum class openers : std::uint8_t { others, none };
 
 // Both of the above, by reading /proc once.
 bool find_copies(int fd, int hidden, int outside, fd_list& numbers, epoll_entry_list& entries,

@@ -293,6 +293,17 @@ for target in ("closed-pipe", "closed", "no-size", "full", "no-folder", "folder"
     REGISTRY[f"again_trace_{target.replace('-', '_')}"] = Case(traced_to, ("v6-reset",), (target,), load=LIGHT,
                                                                lab_options=ONE_RETRY)
 
+@case("v6-slow=600", load=LIGHT)
+def asleep_on_a_connecting_socket(network):
+    """A thread in send() or recv() on it sees that socket connect: it keeps its own."""
+    calls = ("send", "write", "sendmsg", "recv", "read", "own-send")
+    runs = [(call, hosts, [network.start(victim("asleep", call, host.name, 7), happy=host is hosts[1],
+                                         trace=hardening.TRACE) for host in hosts])
+            for call in calls for hosts in [[network.host(f"{call}-{label}") for label in ("bare", "happy")]]]
+    for call, hosts, programs in runs:
+        hardening.judge(f"asleep in {call}", hosts, *(program.wait(10) for program in programs))
+
+
 # -- what a socket, a stack and an error code must not notice --
 
 
