@@ -23,6 +23,7 @@
 #include "shim/process.h"
 #include "shim/readable.h"
 #include "shim/stack_room.h"
+#include "shim/tied_socket.h"
 #include "shim/trace.h"
 #include "shim/translated.h"
 
@@ -214,6 +215,8 @@ bool is_in_pool(const sockaddr* to, socklen_t length) {
 
 }  // namespace
 
+bool is_datagram(int fd) { return type_of(fd) == SOCK_DGRAM; }
+
 bool any_bridged() { return __atomic_load_n(&pending_counts.bridged, __ATOMIC_ACQUIRE) != 0; }
 
 bool leads_to_pool(int fd, const sockaddr* to, socklen_t length, int flags) {
@@ -334,6 +337,18 @@ int second_way(int result, int fd, const sockaddr* to, socklen_t length) {
   return found ? connect_by_ipv6(fd, call) : -1;
 }
 
+// False: connect() is as ever.
+bool connect_past_interface(int fd, const sockaddr* to, socklen_t length, int& result) {
+  if (!is_tied_without_ipv4(fd, to, length) || !is_taken(fd)) return false;
+  const int errno_before = errno;
+  happy_synthesis call{};
+  call.connects = 1;
+  const bool found = find_way_by_ipv6(fd, to, length, call);
+  errno = errno_before;
+  if (found) result = connect_by_ipv6(fd, call);
+  return found;
+}
+
 int plain_connect(int fd, const sockaddr* to, socklen_t length) {
   return second_way(real->connect(fd, to, length), fd, to, length);
 }
@@ -392,6 +407,9 @@ extern "C" __attribute__((visibility("default"))) int connect(int fd, const sock
                                                               socklen_t length) {
   using namespace happy;
   if (any_translated_otherwise() && hooks_live()) prepare_translated(fd, to, length);
+  if (any_tied_socket.load(std::memory_order_relaxed) && hooks_live()) {
+    if (int result = 0; connect_past_interface(fd, to, length, result)) return result;
+  }
   // Nothing is known of any address: the pointer is not even looked at.
   if (connects_watched.load(std::memory_order_acquire) && hooks_live())
     return hook_connect(fd, to, length);

@@ -18,6 +18,7 @@
 #include "shim/pending.h"
 #include "shim/process.h"
 #include "shim/readable.h"
+#include "shim/tied_socket.h"
 #include "shim/translated.h"
 
 namespace happy {
@@ -64,18 +65,26 @@ bool find_destination(int fd, const sockaddr* to, socklen_t length, int flags,
   return leads;
 }
 
+// Whether the kernel would look for a neighbour (tied_socket.h).
+bool would_get_lost(int fd, const sockaddr* to, socklen_t length, int flags) {
+  if (!is_wanted(flags) || !hooks_live() || !is_tied_without_ipv4(fd, to, length)) return false;
+  return (flags & MSG_FASTOPEN) != 0 || is_datagram(fd);
+}
+
 // Sends one datagram; `send(to, length, as_ipv6)` is the real function.
 template <typename Send>
 ssize_t send_to(int fd, const sockaddr* to, socklen_t length, int flags, Send&& send) {
   sockaddr_in6 found;
-  if (leads_to_pool(fd, to, length, flags)) {
+  const bool lost = would_get_lost(fd, to, length, flags);
+  if (lost || leads_to_pool(fd, to, length, flags)) {
     errno = ENETUNREACH;
   } else {
     const ssize_t sent = send(to, length, false);
     if (sent >= 0 || !was_refused()) return sent;
   }
-  if (!is_wanted(flags) || !find_destination(fd, to, length, flags, found)) return -1;
-  return send(reinterpret_cast<const sockaddr*>(&found), sizeof found, true);
+  if (is_wanted(flags) && find_destination(fd, to, length, flags, found))
+    return send(reinterpret_cast<const sockaddr*>(&found), sizeof found, true);
+  return lost ? send(to, length, false) : -1;
 }
 
 ssize_t send_by_ipv6(int fd, msghdr message, int flags) {
@@ -248,7 +257,7 @@ __attribute__((visibility("default"))) int sendmmsg(int fd, mmsghdr* messages, u
   note_sending(messages, count);
   const auto send_many = real_sendmmsg.get();
   if (messages == nullptr || !is_looked_at(flags)) return send_many(fd, messages, count, flags);
-  if (!any_bridged()) {
+  if (!any_bridged() && !any_tied_socket.load(std::memory_order_relaxed)) {
     const int sent = send_many(fd, messages, count, flags);
     if (sent >= 0 || !was_refused()) return sent;
   }

@@ -14,6 +14,7 @@
 #include "shim/base/ip_options.h"
 #include "shim/late_function.h"
 #include "shim/pending.h"
+#include "shim/tied_socket.h"
 #include "shim/translated.h"
 
 namespace happy {
@@ -155,6 +156,7 @@ __attribute__((visibility("default"))) int setsockopt(int fd, int level, int nam
   using namespace happy;
   if (level == IPPROTO_IP && is_datagram_option(name))
     __atomic_store_n(&pending_counts.datagram_options, 1, __ATOMIC_RELAXED);
+  note_tie(level, name);
   const int result = real_setsockopt.get()(fd, level, name, value, length);
   if (any_translated() && result == 0 && level == IPPROTO_IP && believes_in_ipv4(fd))
     repeat_for_ipv6(fd, name, value, length);

@@ -54,6 +54,9 @@ void forget_translated(int fd);
 // failed with `error`. Changes nothing.
 bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length);
 
+// Whether it is a SOCK_DGRAM socket. Signal-safe; errno survives.
+bool is_datagram(int fd);
+
 // Whether an address of the bridging pool was ever handed out: one load and one branch. Signal-safe.
 bool any_bridged();
 // Whether what is sent with `flags` would go to an address of that pool, which is not to leave the host. errno

@@ -413,6 +413,49 @@ for connects in ("child", "parent"):
     check_equal(run.output.splitlines(), [f"{who} {peer} {peer} [True]" for who in ("child", "parent")], "what is seen")
 
 
+TIED = """
+import socket, sys
+far, near = sys.argv[1:]
+def tie(s, how):
+    if how == "device":
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"c0")
+    else:
+        s.setsockopt(socket.IPPROTO_IP, 50, socket.htonl(socket.if_nametoindex("c0")))  # IP_UNICAST_IF
+for how in ("device", "interface"):
+    s = socket.socket()
+    tie(s, how)
+    s.settimeout(3)
+    print(how, s.connect_ex((far, 80)), s.getpeername(), s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16)[:2])
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    tie(s, how)
+    s.settimeout(3)
+    for turn in range(2):
+        s.sendto(bytes.fromhex("123401000001000000000000") + b"\\3six\\4test\\0\\0\\1\\0\\1", (near, 53))
+        print(s.recvfrom(512)[1] == (near, 53))
+"""
+
+
+@case("no-ipv4", nameservers=V6_NAMESERVER)
+def nat64_tied_to_interface(network):
+    """A socket that is tied to an interface (curl --interface), where the kernel takes all IPv4 for neighbours."""
+    host = translated_network(network)
+    run = network.run(["curl", "-sm", "3", "--interface", "c0", f"http://{host.ipv4[0]}/"], happy=True, environment=CONFIGURED)
+    check_equal(run.status, 0, "status of curl")
+    check_reached(network, host, run)
+    run = network.run(["/usr/bin/python3", "-c", TIED, host.ipv4[0], topology.NAMESERVERS[0]], happy=True,
+                      environment={**CONFIGURED, "HAPPY_UDP": "1"})
+    peer = (host.ipv4[0], 80)
+    check_equal(run.output.splitlines(), [f"device 0 {peer} b'c0'", "True", "True", f"interface 0 {peer} b''", "True", "True"],
+                "what is seen")
+    # An address there, if only of the link: the kernel's own way.
+    topology.call("ip", "-n", "c", "addr", "add", "10.9.9.2/24", "dev", "c0")
+    topology.call("ip", "-n", "r", "addr", "add", "10.9.9.1/24", "dev", "r0")
+    script = ("import socket\ns = socket.socket()\ns.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'c0')\n"
+              "print(s.connect_ex(('10.9.9.1', 81)), s.getsockname()[0])")
+    run = network.run(["/usr/bin/python3", "-c", script], happy=True, environment=CONFIGURED)
+    check_equal(run.output.split()[0], "111", "refused by the neighbour")
+
+
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def nat64_native_afterwards(network):
     """A socket that the NAT64 has failed goes where IPv4 has a route of its own, and shows IPv4 addresses there."""
