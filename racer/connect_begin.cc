@@ -89,9 +89,11 @@ bool is_single(core& c, const pending_race& r, time_point now) {
   });
 }
 
-// An address of SRV's targets is meant at the port that the first of its records names.
+// An address of SRV's targets is meant at the port that the first of its records names, also by a program that puts
+// the service's usual port into what it was handed.
 void go_to_own_port(pending_race& r, happy_connect& call) {
-  if (!r.known.by_srv) return;
+  r.port = r.known.port;
+  if (!r.known.by_srv || r.named.port != r.port) return;
   const auto& list = r.known.candidates;
   const auto k = std::find_if(list.begin(), list.end(), [&](const candidate& c) {
     return c.destination == unmapped(r.named.address);

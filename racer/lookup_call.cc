@@ -48,9 +48,6 @@ happy_lookup_step give(core& c, happy_lookup& call, resolved&& out) {
   if (out.code != 0) return step;
   try {
     keep(c, std::move(out.meant), std::move(out.open), call.single_threaded == 0);
-    if (out.targets.empty()) return step;
-    core_guard guard(c);
-    c.targets.note(std::move(out.targets), false, clock_now());
   } catch (...) {  // the program has its answer; it will not race
   }
   return step;
@@ -141,6 +138,15 @@ void follow_srv(core& c, const happy_question& question, resolve_options& option
   options.companion_port = found.port;
 }
 
+// At the port of its SRV record a target speaks that service: records of another that has the same port by default
+// (https at 443, where XMPP is often, too) are not for it.
+void forget_other_services(core& c, const happy_question& question, resolve_options& options) {
+  const std::uint16_t named = port_in(question.service);
+  const std::uint16_t port = named != 0 ? named : options.usual_port;
+  const bool by_port = question.service == nullptr || named != 0;
+  if (by_port && c.targets.is_target(question.node, clock_now(), port)) options.services = {};
+}
+
 }  // namespace
 
 begun_lookup begin_lookup(core& c, const happy_question& question, bool complete,
@@ -168,6 +174,7 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
     if (!c.targets.is_target(question.node, clock_now())) options.srv = c.host.settings->srv;
     follow_srv(c, question, options);
     options.usual_port = port != 0 ? port : c.intents.seen_port(question.node);
+    forget_other_services(c, question, options);
   }
   return {id, name_resolution::begin(id, question, *files, options, clock_now())};
 }
@@ -215,7 +222,7 @@ void notice_srv(core& c, std::span<const std::uint8_t> reply) {
   core_guard guard(c);
   const std::uint64_t id = ++c.last_id;
   trace_services(id, said.services);
-  c.targets.note(std::move(said.services), true, clock_now());
+  c.targets.note(std::move(said.services), clock_now());
 }
 
 void remember_host(core& c, const char* name, const hostent& answer) {

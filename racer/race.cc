@@ -121,7 +121,7 @@ time_point race::start_of(const listed_endpoint& next) const {
 }
 
 // When the groups before `next`'s own are exhausted: every attempt has failed (in the past then), or the last
-// one was given the patience of a group.
+// one was given the patience of a group, of which half of what is left before the program gives up is the most.
 time_point race::turn_of(const listed_endpoint& next) const {
   time_point turn = time_point::min();
   if (!next.in_turn) return turn;
@@ -130,7 +130,8 @@ time_point race::turn_of(const listed_endpoint& next) const {
     const listed_endpoint* e = listed(a.where);
     if (e != nullptr && e->group >= next.group) continue;
     alive = alive || !a.ended;
-    turn = std::max(turn, a.started + timing_.group_patience);
+    const duration left = deadline_ == never ? timing_.group_patience : (deadline_ - a.started) / 2;
+    turn = std::max(turn, a.started + std::min(timing_.group_patience, left));
   }
   return alive ? turn : time_point::min();
 }

@@ -14,13 +14,14 @@ socket_kind kind_of(const addrinfo& entry) {
 }
 
 // One block, the address behind the entry: the layout that glibc's freeaddrinfo() expects.
-addrinfo* make_entry(const address& to, const socket_kind& kind, int flags) {
-  const socket_address sa = to_sockaddr({to, kind.port});
+addrinfo* make_entry(const endpoint& to, const socket_kind& kind, int flags) {
+  const bool has_own_port = to.port != 0 && kind.socktype == SOCK_STREAM;
+  const socket_address sa = to_sockaddr({to.address, has_own_port ? to.port : kind.port});
   auto* entry = static_cast<addrinfo*>(std::malloc(sizeof(addrinfo) + sa.length));
   if (entry == nullptr) return nullptr;
   *entry = {};
   entry->ai_flags = flags;
-  entry->ai_family = to_af(to.family);
+  entry->ai_family = to_af(to.address.family);
   entry->ai_socktype = kind.socktype;
   entry->ai_protocol = kind.protocol;
   entry->ai_addrlen = sa.length;
@@ -39,7 +40,7 @@ void free_list(addrinfo* list) {
 }
 
 // Appends one address in all its kinds; moves `tail` along.
-bool append(addrinfo**& tail, const address& to, const addrinfo_template& form) {
+bool append(addrinfo**& tail, const endpoint& to, const addrinfo_template& form) {
   for (const socket_kind& kind : form.kinds) {
     *tail = make_entry(to, kind, form.flags);
     if (*tail == nullptr) return false;
@@ -75,12 +76,12 @@ std::variant<addrinfo_template, int> make_template(const char* service, const ad
   return form;
 }
 
-addrinfo* build_addrinfo_list(std::span<const address> addresses, const addrinfo_template& form,
+addrinfo* build_addrinfo_list(std::span<const endpoint> addresses, const addrinfo_template& form,
                               const char* canonical_name) {
   addrinfo* list = nullptr;
   addrinfo** tail = &list;
   bool complete = true;
-  for (const address& to : addresses) complete = complete && append(tail, to, form);
+  for (const endpoint& to : addresses) complete = complete && append(tail, to, form);
   if (complete && list != nullptr && canonical_name != nullptr) {
     list->ai_canonname = strdup(canonical_name);
     complete = list->ai_canonname != nullptr;

@@ -35,9 +35,10 @@ struct addrinfo_template {
 // Context:  may read /etc/services; does not ask the DNS.
 std::variant<addrinfo_template, int> make_template(const char* service, const addrinfo* hints);
 
-// One entry per address and socket kind, from the program's malloc(). `canonical_name` goes to the
-// first entry, nullptr: none. nullptr when memory is short or there is no address.
-addrinfo* build_addrinfo_list(std::span<const address> addresses, const addrinfo_template& form,
+// One entry per address and socket kind, from the program's malloc(). An endpoint's port, unless it is 0, is that of its
+// stream sockets. `canonical_name` goes to the first entry, nullptr: none. nullptr when memory is short or there is no
+// address.
+addrinfo* build_addrinfo_list(std::span<const endpoint> addresses, const addrinfo_template& form,
                               const char* canonical_name);
 
 }  // namespace happy

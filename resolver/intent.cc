@@ -13,16 +13,18 @@ bool holds(const intent& i, const address& a) {
 
 bool is_fresh(const intent& i, time_point now) { return now - i.made <= intent_lifetime; }
 
-void copy(const intent& from, std::uint16_t port, known_destination& out) {
+void copy(const intent& from, const endpoint& named, known_destination& out) {
+  out.port = from.port_meant_by(named);
   out.id = from.id;
   out.by_srv = from.by_srv;
   out.as_mapped = from.as_mapped;
   out.candidates.clear();
-  for (const candidate& c : from.candidates_at(port)) out.candidates.push_back(c);
+  for (const candidate& c : from.candidates_at(out.port)) out.candidates.push_back(c);
 }
 
 // Threads that disagree about an address have only their common ground raced.
-void intersect(known_destination& out, std::uint16_t port, const intent& with) {
+void intersect(known_destination& out, const endpoint& named, const intent& with) {
+  const std::uint16_t port = with.port_meant_by(named);
   for (std::size_t i = out.candidates.size(); i-- > 0;) {
     if (!holds(with.candidates_at(port), out.candidates[i])) out.candidates.erase(i);
   }
@@ -30,6 +32,14 @@ void intersect(known_destination& out, std::uint16_t port, const intent& with) {
 }
 
 }  // namespace
+
+std::uint16_t intent::port_meant_by(const endpoint& named) const {
+  const bool is_own =
+      by_srv && std::any_of(candidates.begin(), candidates.end(), [&](const candidate& c) {
+        return c.destination == named.address && c.port == named.port;
+      });
+  return is_own ? service_port : named.port;
+}
 
 void intent_table::add(intent made) {
   if (intents_.size() == max_intents) intents_.pop_front();
@@ -43,13 +53,13 @@ bool intent_table::find(const endpoint& named, pid_t thread, time_point now,
     if (!is_fresh(*i, now)) break;  // all before it are older
     if (!holds(*i, named.address)) continue;
     if (i->thread == thread) {
-      copy(*i, named.port, out);
+      copy(*i, named, out);
       return true;
     }
     if (!found) {
-      copy(*i, named.port, out);
+      copy(*i, named, out);
     } else {
-      intersect(out, named.port, *i);
+      intersect(out, named, *i);
     }
     found = true;
   }

@@ -79,7 +79,10 @@ struct intent {
     failures.reserve(std::max(candidates.size(), service_candidates.size()));
   }
 
-  // What is raced by a connect() to `port`.
+  // The port that a connect() to `named` is meant for: that of the service where a record of SRV names the endpoint.
+  std::uint16_t port_meant_by(const endpoint& named) const;
+
+  // What is raced by a connect() that is meant for `port`.
   const std::vector<candidate>& candidates_at(std::uint16_t port) const {
     static const std::vector<candidate> none;
     if (by_srv && port != service_port) return none;
@@ -89,7 +92,8 @@ struct intent {
 
 // What connect() can know of the address it was given.
 struct known_destination {
-  bool by_srv = false;  // the address is meant at the port of its candidate
+  std::uint16_t port = 0;  // that the connect() is meant for
+  bool by_srv = false;     // the address is meant at the port of its candidate
   bool as_mapped = false;
   std::uint64_t id =
       0;  // the lookup whose late answers may join; 0: several lookups share the address

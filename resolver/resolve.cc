@@ -66,13 +66,28 @@ std::string canonical_name(const resolution& state, const name_plan& plan) {
 
 constexpr const char* glibc_goes_on = "glibc asks for one family after the other";
 
-// What the program is handed.
-std::vector<address> addresses_of(const intent& meant) {
-  std::vector<address> all;
+// What the program is handed. Of SRV's targets those of the best priority alone, at the ports of their records: a program
+// that races by itself is not to try the next priority before its time (XMPP-2).
+std::vector<endpoint> endpoints_of(const intent& meant) {
+  std::vector<endpoint> all;
   for (const candidate& c : meant.candidates) {
-    if (std::find(all.begin(), all.end(), c.destination) == all.end()) all.push_back(c.destination);
+    if (c.in_turn && !same_group(c, meant.candidates.front())) break;
+    const bool known = std::any_of(all.begin(), all.end(),
+                                   [&](const endpoint& e) { return e.address == c.destination; });
+    if (!known) all.push_back({c.destination, c.in_turn ? c.port : std::uint16_t{0}});
   }
   return all;
+}
+
+std::vector<endpoint> at_any_port(const std::vector<address>& addresses) {
+  std::vector<endpoint> all;
+  for (const address& a : addresses) all.push_back({a, 0});
+  return all;
+}
+
+// By SRV there are endpoints that the program does not get to see.
+bool holds_back(const intent& meant) {
+  return meant.by_srv && !same_group(meant.candidates.front(), meant.candidates.back());
 }
 
 declined decline(std::uint64_t id, const char* name, const char* reason) {
@@ -240,18 +255,17 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   add_answers(out.meant, state, complete_ ? std::nullopt : with_history(recall_from::all));
   if (options_.as_host) return host_outcome(std::move(out), state);
   if (state.answered(record_type::a) != nullptr) out.meant.last_resort = nullptr;
-  out.meant.handed = addresses_of(out.meant);
-  const std::vector<address> addresses =
-      wish_.mapping() != v4_mapping::none ? mapped_order(state) : out.meant.handed;
+  std::vector<endpoint> endpoints = endpoints_of(out.meant);
+  for (const endpoint& e : endpoints) out.meant.handed.push_back(e.address);
+  if (wish_.mapping() != v4_mapping::none) endpoints = at_any_port(mapped_order(state));
   const std::string canonical = canonical_name(state, plan_);
-  out.list = build_addrinfo_list(addresses, form_,
+  out.list = build_addrinfo_list(endpoints, form_,
                                  (wish_.flags & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) out.code = EAI_MEMORY;
   out.left_error = left_by_success(state);
-  out.meant.partial = !(state.by_srv() ? state.all_answered() : state.own_addresses_answered());
-  if (state.by_srv()) {
-    for (const resolution::service& s : state.services()) out.targets.push_back(s.record);
-  }
+  out.meant.outgrown = holds_back(out.meant);
+  out.meant.partial = out.meant.outgrown ||
+                      !(state.by_srv() ? state.all_answered() : state.own_addresses_answered());
   if (!state.all_answered()) out.open = std::move(lookup_);
   return out;
 }
@@ -286,7 +300,8 @@ std::variant<declined, resolved> name_resolution::bridge_outcome(time_point now)
   out.meant.made = now;
   add_late_answers(out.meant, state);
   const std::string canonical = canonical_name(state, plan_);
-  out.list = build_addrinfo_list({&*options_.bridge, 1}, form_,
+  const endpoint bridge{*options_.bridge, 0};
+  out.list = build_addrinfo_list({&bridge, 1}, form_,
                                  (wish_.flags & AI_CANONNAME) != 0 ? canonical.c_str() : nullptr);
   if (out.list == nullptr) return decline(id_, node_.c_str(), "no memory");
   return out;

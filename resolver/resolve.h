@@ -49,14 +49,13 @@ struct declined {
 
 // What getaddrinfo() returns, or gethostbyname_r().
 struct resolved {
-  int code = 0;                           // an EAI_* code, or an errno
-  addrinfo* list = nullptr;               // the program's, if code is 0
-  std::optional<int> left_error{};        // what getaddrinfo() leaves in h_errno, if it touches it
-  intent meant{};                         // if code is 0
-  std::optional<host_answer> host{};      // instead of `list`
-  bool bridged = false;                   // `list` holds the address that bridges to `meant`
-  std::unique_ptr<lookup> open{};         // if queries are still outstanding
-  std::vector<service_record> targets{};  // of SRV records, if they led to the addresses
+  int code = 0;                       // an EAI_* code, or an errno
+  addrinfo* list = nullptr;           // the program's, if code is 0
+  std::optional<int> left_error{};    // what getaddrinfo() leaves in h_errno, if it touches it
+  intent meant{};                     // if code is 0
+  std::optional<host_answer> host{};  // instead of `list`
+  bool bridged = false;               // `list` holds the address that bridges to `meant`
+  std::unique_ptr<lookup> open{};     // if queries are still outstanding
 };
 
 // One getaddrinfo() on its way: the program's wishes, and the lookup that serves them. For the thread

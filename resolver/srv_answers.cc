@@ -23,19 +23,25 @@ void srv_answers::forget_old(time_point now) {
   std::erase_if(answers_, [&](const seen& s) { return now - s.since > srv_answer_lifetime; });
 }
 
-void srv_answers::note(std::vector<service_record> records, bool by_program, time_point now) {
+void srv_answers::note(std::vector<service_record> records, time_point now) {
   forget_old(now);
   std::erase_if(records, [](const service_record& r) { return !r.usable; });
   if (records.empty()) return;
   if (answers_.size() == max_srv_answers) answers_.pop_front();
-  seen fresh{.left = {}, .all = std::move(records), .since = now};
-  if (by_program) fresh.left = fresh.all;
-  answers_.push_back(std::move(fresh));
+  answers_.push_back({.left = records, .all = records, .since = now});
 }
 
 bool srv_answers::is_target(std::string_view name, time_point now) const {
   return std::any_of(answers_.begin(), answers_.end(), [&](const seen& s) {
     return now - s.since <= srv_answer_lifetime && any_names(s.all, name);
+  });
+}
+
+bool srv_answers::is_target(std::string_view name, time_point now, std::uint16_t port) const {
+  return std::any_of(answers_.begin(), answers_.end(), [&](const seen& s) {
+    return now - s.since <= srv_answer_lifetime &&
+           std::any_of(s.all.begin(), s.all.end(),
+                       [&](const service_record& r) { return r.port == port && names(r, name); });
   });
 }
 

@@ -1,4 +1,4 @@
-// SRV answers that were seen: which names are targets, and what a lookup of one belongs to.
+// SRV answers that programs have got: which names are targets, and what a lookup of one belongs to.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,11 @@ struct srv_companions {
 // Not for two threads at once.
 class srv_answers {
  public:
-  // `by_program`: the program has read the answer, and goes through the targets by itself.
-  void note(std::vector<service_record> records, bool by_program, time_point now);
+  void note(std::vector<service_record> records, time_point now);
 
   bool is_target(std::string_view name, time_point now) const;
+  // By a record with this port.
+  bool is_target(std::string_view name, time_point now, std::uint16_t port) const;
 
   // Of a lookup of `name` by the program: the targets of the same priority that it has not looked up yet, in
   // the order that RFC 2782 draws (`random`: see order_srv()). Of the latest answer that has the name; each

@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import hardening
+import service_records
 from cases import case, check, check_between, check_equal, report, spacing_ms
 from lab import ROOT, Host
 from topology import ADDRESSES
@@ -48,6 +49,27 @@ for target in sys.argv[3:]:
         break
     except OSError as error:
         print("error", error.errno)
+"""
+
+
+# What NAME and SERVICE are to a lookup, in order; twice, then connects, as another process and as this one.
+HANDED = """
+import os, socket, sys
+for turn in 1, 2:
+    found = socket.getaddrinfo(*sys.argv[1:3], 0, socket.SOCK_STREAM)
+    print(f"list{turn}", *[f"{where[0]}@{where[1]}" for *_, where in found])
+    s = socket.socket(found[0][0])
+    s.connect(found[0][4])
+    print(f"peer{turn}", *s.getpeername()[:2])
+reader, writer = os.pipe()
+if os.fork() == 0:
+    family, *_, where = socket.getaddrinfo(*sys.argv[3:5], 0, socket.SOCK_STREAM)[0]
+    os.write(writer, f"{int(family)} {where[0]} {where[1]}".encode())
+    os._exit(0)
+family, host, port = os.read(reader, 200).split()
+s = socket.socket(int(family))
+s.connect((host.decode(), int(port)))
+print("parent", *s.getpeername()[:2])
 """
 
 
@@ -315,6 +337,80 @@ def services_not_listed(network):
                       environment={"HAPPY_SRV": "xmpp-client=5222"})
     check_peer(run, target, XMPP)
     check("target" not in str(network.find("query", type="SRV")), "an SRV query for a target")
+
+
+# spec: XMPP-1 XMPP-2
+@case()
+def what_is_handed_out(network):
+    """A lookup gives the targets of the best priority alone, each at its port, and the second time as well, when all is
+    known; so a parent whose child looks up goes to that port, too. A domain may be its own target."""
+    own, c = network.host("own", [ADDRESSES["live6"](20)]), network.host("c", [ADDRESSES["live6"](21)])
+    child = network.host("child", [ADDRESSES["live6"](22)])
+    set_srv(network, (0, 0, ECHO, own.name), (5, 0, HTTPS, c.name), owner=f"_xmpp-client._tcp.{own.name}")
+    set_srv(network, (0, 0, GIT, child.name), owner="_xmpp-client._tcp.parent.test")
+    run = network.run(python(HANDED, own.name, "xmpp-client", "parent.test", "xmpp-client"), happy=True)
+    wanted = {f"list{turn}": f"{own.ipv6[0]}@{ECHO}" for turn in (1, 2)} | {f"peer{turn}": f"{own.ipv6[0]} {ECHO}" for turn in (1, 2)}
+    check_equal(report(run), {**wanted, "parent": f"{child.ipv6[0]} {GIT}"}, f"what the program says: {run.output!r}")
+    check_equal(syns_to(network, c), [], "SYNs to the second priority")
+
+
+def odd_answers(network, b, c):
+    """(domain as the program names it, its answer to SRV, host and port to be connected to)"""
+    alias = network.host("alias")
+    network.set_record(alias.name, "CNAME", records=[b.name])
+    network.set_record("_xmpp-client._tcp.cname.test", "CNAME", records=["_xmpp-client._tcp.hosted.test"])
+    spare = f"9 0 {HTTPS} {c.name}"
+    good = f"0 0 {ECHO} {b.name}"
+    return [
+        ("many.test", {"records": [f"0 1 {ECHO} gone{i}.test" for i in range(70)] + [spare]}, c, HTTPS),  # by TCP, too
+        ("unusable.test", {"records": [f"0 0 0 {c.name}"] * 9 + [f"0 0 {HTTPS} ."] * 9 + [good]}, b, ECHO),
+        ("unasked.test", {"records": [f"0 0 {HTTPS} a\u00e4.test", f"0 0 {HTTPS} a*b.test", f"0 0 {HTTPS} -.test", good]}, b, ECHO),
+        ("truncated.test", {"records": [good], "action": "truncate"}, b, ECHO),
+        ("cname.test", {"records": [spare]}, b, ECHO),
+        ("target-cname.test", {"records": [f"0 0 {ECHO} {alias.name}", spare]}, b, ECHO),
+        ("Capital.TEST", {"records": [f"0 0 {ECHO} {b.name.upper()}", spare]}, b, ECHO),
+        ("dot.test.", {"records": [good, spare]}, b, ECHO),
+        ("searched", {"records": [good, spare]}, b, ECHO),
+        ("refused.test", {"action": "refused"}, c, XMPP),
+        ("failing.test", {"action": "servfail"}, c, XMPP),
+        ("garbage.test", {"action": "garbage"}, c, XMPP),
+        ("ignored.test", {"action": "drop"}, c, XMPP),
+        ("longest." + "x" * 63 + "." + "y" * 63 + "." + "z" * 63 + ".label" + "l" * 35 + ".test", {"records": [good]}, c, XMPP),
+    ]
+
+
+# spec: XMPP-1 XMPP-6
+@case()
+def odd_answers_to_srv(network):
+    """Very many records, useless ones, aliases, spellings, search domains, replies by TCP, and failures, which leave what a
+    lookup without SRV records finds."""
+    b, c = network.host("b", [ADDRESSES["live6"](20)]), network.host("c", [ADDRESSES["live6"](21)])
+    odd = odd_answers(network, b, c)
+    for name, answer, *_ in odd:
+        zone = "searched.odd.test" if name == "searched" else name.rstrip(".").lower()
+        network.set_record(zone, "AAAA", records=c.ipv6)
+        if name != "cname.test":
+            network.set_record(f"_xmpp-client._tcp.{zone}", "SRV", **answer)
+    network.set_record("_xmpp-client._tcp.hosted.test", "SRV", records=[f"0 0 {ECHO} {b.name}"])
+    started = [(name, host, port, network.start(python(BY_NAME, name, "xmpp-client"), happy=True,
+                                                environment={"LOCALDOMAIN": "odd.test"} if name == "searched" else {}))
+               for name, _, host, port in odd]
+    for name, host, port, program in started:
+        run = program.wait(9)
+        check(peer_of(run) == (host.ipv6[0], port), f"{name}: {run.output!r}")
+
+
+# spec: XMPP-2
+@case()
+def target_at_the_port_of_https(network):
+    """A target of XMPP at port 443: its neighbours join, and what HTTPS records say of that name is not for it."""
+    a, b, web = dead(network, "a", 20), network.host("b"), network.host("web")
+    network.set_record(a.name, "HTTPS", records=[service_records.record(1, web.name, port=ECHO)])
+    set_srv(network, (0, 9, HTTPS, a.name), (0, 1, GIT, b.name))
+    run = network.run(python(BY_ITSELF, "res_query", OWNER, f"{a.name}:{HTTPS}"), happy=True)
+    check_peer(run, b, GIT)
+    check_equal(network.find("query", type="HTTPS"), [], "queries for HTTPS")
+    check_equal(syns_to(network, web), [], "SYNs to the web server")
 
 
 # spec: XMPP-2

@@ -226,7 +226,10 @@ time_point referee::turn_of(const path& p) const {
   for (const attempt& a : attempts_) {
     if (priority_of(world_, *a.by) >= priority_of(world_, p)) continue;
     alive = alive || a.open;
-    turn = std::max(turn, a.at + world_.timing.group_patience);
+    duration patience = world_.timing.group_patience;
+    if (world_.program_deadline != duration(0))
+      patience = std::min(patience, (began_ + world_.program_deadline - a.at) / 2);
+    turn = std::max(turn, a.at + patience);
   }
   return alive ? turn : time_point::min();
 }

@@ -50,7 +50,7 @@ void check_same_as_real(const char* node, const char* service, const addrinfo* h
     return;
   }
   REQUIRE(std::holds_alternative<addrinfo_template>(form));
-  const address addresses[] = {ip(node)};
+  const endpoint addresses[] = {{ip(node), 0}};
   const bool canonical = hints != nullptr && (hints->ai_flags & AI_CANONNAME) != 0;
   addrinfo* list =
       build_addrinfo_list(addresses, std::get<addrinfo_template>(form), canonical ? node : nullptr);
@@ -125,13 +125,16 @@ TEST_CASE("addrinfo_list: all kinds of one address come before the next address"
           "[addrinfo_list]") {
   with_functions functions;
   const auto form = make_template("80", nullptr);
-  const address addresses[] = {ip("2001:db8::1"), ip("192.0.2.1")};
+  const endpoint addresses[] = {{ip("2001:db8::1"), 5223}, {ip("192.0.2.1"), 0}};
   addrinfo* list =
       build_addrinfo_list(addresses, std::get<addrinfo_template>(form), "canonical.example");
   std::vector<std::pair<int, int>> seen;
   for (const addrinfo* a = list; a != nullptr; a = a->ai_next) {
     seen.emplace_back(a->ai_family, a->ai_socktype);
     CHECK((a->ai_canonname != nullptr) == (a == list));
+    endpoint e;
+    REQUIRE(from_sockaddr(a->ai_addr, a->ai_addrlen, e));
+    CHECK(e.port == (a == list ? 5223 : 80));  // only TCP has a port of its own
   }
   const std::vector<std::pair<int, int>> expected = {
       {AF_INET6, SOCK_STREAM}, {AF_INET6, SOCK_DGRAM}, {AF_INET6, SOCK_RAW},
@@ -145,8 +148,8 @@ TEST_CASE("addrinfo_list: all kinds of one address come before the next address"
 TEST_CASE("addrinfo_list: a scoped address keeps its scope", "[addrinfo_list]") {
   with_functions functions;
   const auto form = make_template("80", nullptr);
-  address scoped = ip("fe80::1");
-  scoped.scope = 7;
+  endpoint scoped{ip("fe80::1"), 0};
+  scoped.address.scope = 7;
   addrinfo* list = build_addrinfo_list({&scoped, 1}, std::get<addrinfo_template>(form), nullptr);
   REQUIRE(list != nullptr);
   CHECK(reinterpret_cast<const sockaddr_in6*>(list->ai_addr)->sin6_scope_id == 7);

@@ -97,3 +97,24 @@ TEST_CASE("intent: the error of a failed race is served once, to its thread, for
   table.forget_failures(this_thread);
   CHECK(table.take_failure(where, this_thread, start) == 0);
 }
+
+TEST_CASE("intent: an endpoint of SRV is meant at its own port and at the service's",
+          "[intent][XMPP-1]") {
+  intent by_srv = lookup_of(1, this_thread, {shared, second});
+  by_srv.by_srv = true;
+  by_srv.service_port = 5222;
+  by_srv.candidates[0].port = 5223;
+  intent_table table;
+  table.add(by_srv);
+  const auto raced_at = [&](const address& a, std::uint16_t port) {
+    known_destination found;
+    REQUIRE(table.find({a, port}, this_thread, start, found));
+    CHECK(found.port == (found.candidates.empty() ? port : 5222));
+    return found.candidates.size();
+  };
+  CHECK(raced_at(shared, 5222) == 2);
+  CHECK(raced_at(shared, 5223) == 2);
+  CHECK(raced_at(second, 5222) == 2);
+  CHECK(raced_at(second, 5223) == 0);  // another's
+  CHECK(raced_at(shared, 80) == 0);    // another service
+}
