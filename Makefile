@@ -111,6 +111,11 @@ flags_shim = -fasynchronous-unwind-tables -ftls-model=initial-exec -U_FORTIFY_SO
              shim/string.c,$1),-ffreestanding -fno-tree-loop-distribute-patterns)
 cxx_shim       := -fno-exceptions -fno-rtti -fno-threadsafe-statics
 
+# All of the engine's code comes to lie in memory, for a lookup or two: it is to be small.
+small := $(if $(SAN)$(filter -O0 -O1 -Og,$(CXXFLAGS)),,-Os)
+cxx_resolver := $(small)
+cxx_racer    := $(small)
+
 # Without what a C program's start files would bring: they import and run code for nothing that is here.
 # A library without them has no way to undo its fork handlers, so it stays for as long as the process.
 shim_link := -nostartfiles -Wl,-z,nodelete -Wl,-z,noseparate-code
@@ -255,7 +260,7 @@ build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o $(fuzz_common)
 	$(call say,LINK,$@)
 	$(quiet)$(fuzz_clang) $(fuzz_flags) -fsanitize=fuzzer -o $@ $^ $(cares)
 
-all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(hardened) $(shim_link) $(cares) $(libnl) $(LDFLAGS)
+all_flags = $(CXX) $(CC) $(common) $(flags_shim) $(cxx_shim) $(small) $(hardened) $(shim_link) $(cares) $(libnl) $(LDFLAGS)
 
 # Changes only when a flag does, and everything compiled depends on it.
 $(sort $(out)/flags build/flags): Makefile FORCE
