@@ -2,12 +2,11 @@
 // so that they cost nothing at start.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <cstddef>
 
 #include "shim/base/guards.h"
+#include "shim/next_function.h"
 
 namespace happy {
 
@@ -21,7 +20,7 @@ class late_function {
     for (std::size_t i = 0; i < Size; ++i) name_[i] = name[i];
   }
 
-  // nullptr where libc has none. Not signal-safe the first time (dlsym).
+  // nullptr where libc has none. Not signal-safe the first time.
   Function get() {
     const Function found = found_.load(std::memory_order_acquire);
     return found != nullptr ? found : find();
@@ -30,7 +29,7 @@ class late_function {
  private:
   [[gnu::noinline, gnu::cold]] Function find() {
     errno_saver keep;
-    const auto found = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
+    const auto found = reinterpret_cast<Function>(find_next_function(name_));
     found_.store(found, std::memory_order_release);
     return found;
   }

@@ -9,6 +9,7 @@
 #include "shim/base/real_functions.h"
 #include "shim/forced.h"
 #include "shim/late_libc.h"
+#include "shim/next_function.h"
 #include "shim/process.h"
 
 namespace happy {
@@ -18,21 +19,23 @@ constinit happy_real table{};
 constinit bool foreign_names = false;
 
 // A sanitizer's own functions stand in the program, before us: they have to see our calls.
+void* find_unhooked(const char* name) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(HAPPY_BELOW_SANITIZER)
-void* const where_unhooked = RTLD_DEFAULT;
+  return dlsym(RTLD_DEFAULT, name);
 #else
-void* const where_unhooked = RTLD_NEXT;
+  return find_next_function(name);
 #endif
+}
 
 template <typename Function>
 bool find_next(Function& slot, const char* name) {
-  if (slot == nullptr) slot = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+  if (slot == nullptr) slot = reinterpret_cast<Function>(find_next_function(name));
   return slot != nullptr;
 }
 
 template <typename Function>
 bool find(Function& slot, const char* name) {
-  if (slot == nullptr) slot = reinterpret_cast<Function>(dlsym(where_unhooked, name));
+  if (slot == nullptr) slot = reinterpret_cast<Function>(find_unhooked(name));
   return slot != nullptr;
 }
 

@@ -358,6 +358,15 @@ def module_loaded_by_dlopen(network):
     check(happy.seconds() < 1, f"{happy.seconds()} s")
 
 
+@case()
+def constructor_that_waits(network):
+    """A thread's first calls, while another holds the loader's lock and waits for it."""
+    module = pathlib.Path("/run/lab/waits.so")
+    compile_library("waits.c", module)
+    hardening.compare(network, "a module whose constructor waits for its thread", command("late", module),
+                      slack_s=2)  # our thread stays for one
+
+
 @case("v6-drop", **ONE_RETRY)
 def engine_name_for_debuggers(network):
     """The name by which the engine is loaded leads others to it: gdb, which opens it, would read from its own pipe else."""
