@@ -2,7 +2,6 @@
 // imports is searched for by the loader at the start of every process.
 #pragma once
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 namespace happy {
@@ -10,7 +9,9 @@ namespace happy {
 struct late_libc {
   void* (*dlopen)(const char* path, int flags);
   int (*dlinfo)(void* library, int request, void* out);
-  int (*dladdr)(const void* address, Dl_info* found);
+  int (*pthread_attr_init)(pthread_attr_t* attributes);
+  int (*pthread_attr_setdetachstate)(pthread_attr_t* attributes, int state);
+  int (*pthread_attr_setstacksize)(pthread_attr_t* attributes, size_t size);
   int (*pthread_setcancelstate)(int state, int* previous);
   int (*pthread_setcanceltype)(int type, int* previous);
   // The older way of pthread_cleanup_push(). The newer one keeps a jmp_buf in the frame that siglongjmp()

@@ -16,6 +16,7 @@
 #include "shim/base/guards.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
+#include "shim/engine_visit.h"
 #include "shim/hints.h"
 #include "shim/late_libc.h"
 #include "shim/pending.h"
@@ -36,7 +37,7 @@ struct library_path {
 };
 
 // Loading takes 0.2 ms from a warm cache; a disk that needs longer than this gets pass-through.
-constexpr timespec load_patience{.tv_sec = 2, .tv_nsec = 0};
+constexpr long load_patience_ns = 500'000'000;
 
 enum load_state : std::uint32_t { not_tried, loading, ready, refused };
 
@@ -226,6 +227,44 @@ void publish(std::uint32_t outcome) {
   raw_syscall(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
+void load_here() {
+  publish(load_uncancelled() ? ready : refused);
+  if (loaded_engine() != nullptr) watch_connects();
+}
+
+void* load_in_thread(void* unused) {
+  load_here();
+  return unused;
+}
+
+// dlopen() waits for a lock that its other callers hold while constructors run, and these may wait for the calling
+// thread: where there are threads, one of our own does the waiting. False: it cannot be made.
+bool load_beside() {
+  constexpr std::size_t stack = 256 * 1024;
+  const signals_off inherited;
+  pthread_attr_t attributes;
+  pthread_t ignored;
+  return libc.pthread_attr_init(&attributes) == 0 &&
+         libc.pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
+         libc.pthread_attr_setstacksize(&attributes, stack) == 0 &&
+         real->pthread_create(&ignored, &attributes, load_in_thread, nullptr) == 0;
+}
+
+void wait_while_loading() {
+  timespec until{};
+  raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, reinterpret_cast<long>(&until));
+  until.tv_nsec += load_patience_ns;
+  if (until.tv_nsec >= 1'000'000'000) {
+    until.tv_nsec -= 1'000'000'000;
+    ++until.tv_sec;
+  }
+  long outcome = 0;
+  while (outcome != -ETIMEDOUT && state.load(std::memory_order_acquire) == loading) {
+    outcome = raw_syscall(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAIT_BITSET_PRIVATE,
+                          loading, reinterpret_cast<long>(&until), 0, FUTEX_BITSET_MATCH_ANY);
+  }
+}
+
 }  // namespace
 
 const happy_engine* loaded_engine() {
@@ -236,12 +275,14 @@ const happy_engine* load_engine() {
   std::uint32_t seen = not_tried;
   if (state.compare_exchange_strong(seen, loading, std::memory_order_acq_rel)) {
     errno_saver keep;
-    publish(find_all_functions() && load_uncancelled() ? ready : refused);
-    if (loaded_engine() != nullptr) watch_connects();
-  } else if (seen == loading) {
-    raw_syscall(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAIT_PRIVATE, loading,
-                reinterpret_cast<long>(&load_patience));
+    if (!find_all_functions()) {
+      publish(refused);
+    } else if (single_threaded() || !load_beside()) {
+      load_here();
+    }
+    seen = loading;
   }
+  if (seen == loading) wait_while_loading();
   return loaded_engine();
 }
 

@@ -106,7 +106,31 @@ int look_into(dl_phdr_info* library, std::size_t, void* argument) {
   return 1;
 }
 
+struct place {
+  std::uintptr_t address;
+  mapped_library library;
+};
+
+// A callback, too.
+int look_for_place(dl_phdr_info* library, std::size_t, void* argument) {
+  auto& p = *static_cast<place*>(argument);
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = library->dlpi_phdr[i];
+    const std::uintptr_t begin = library->dlpi_addr + header.p_vaddr;
+    if (header.p_type != PT_LOAD || p.address - begin >= header.p_memsz) continue;
+    p.library = {reinterpret_cast<const void*>(library->dlpi_addr), library->dlpi_name};
+    return 1;
+  }
+  return 0;
+}
+
 }  // namespace
+
+mapped_library library_at(const void* address) {
+  place p{reinterpret_cast<std::uintptr_t>(address), {nullptr, nullptr}};
+  dl_iterate_phdr(look_for_place, &p);
+  return p.library;
+}
 
 void* find_next_function(const char* name) {
   search s{name, false, nullptr};

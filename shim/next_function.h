@@ -12,4 +12,11 @@ namespace happy {
 // Context:  not in signal handlers.
 void* find_next_function(const char* name);
 
+// The library that an address belongs to, as dladdr() finds it; nothing: none.
+struct mapped_library {
+  const void* base;
+  const char* name;  // the loader's
+};
+mapped_library library_at(const void* address);
+
 }  // namespace happy

@@ -41,7 +41,10 @@ bool find(Function& slot, const char* name) {
 
 bool find_late_libc() {
   return find(libc.dlopen, "dlopen") && find(libc.dlinfo, "dlinfo") &&
-         find(libc.dladdr, "dladdr") &&
+
+         find(libc.pthread_attr_init, "pthread_attr_init") &&
+         find(libc.pthread_attr_setdetachstate, "pthread_attr_setdetachstate") &&
+         find(libc.pthread_attr_setstacksize, "pthread_attr_setstacksize") &&
          find(libc.pthread_setcancelstate, "pthread_setcancelstate") &&
          find(libc.pthread_setcanceltype, "pthread_setcanceltype") &&
          find(libc.cleanup_push, "_pthread_cleanup_push") &&
@@ -62,11 +65,9 @@ bool is_libresolv(const char* path) {
 }  // namespace
 
 bool is_of_libc(const void* function) {
-  Dl_info its;
-  Dl_info known;
-  if (libc.dladdr(function, &its) == 0) return false;
-  if (libc.dladdr(reinterpret_cast<const void*>(&__errno_location), &known) == 0) return false;
-  return its.dli_fbase == known.dli_fbase || is_libresolv(its.dli_fname);
+  const mapped_library its = library_at(function);
+  const mapped_library known = library_at(reinterpret_cast<const void*>(&__errno_location));
+  return its.base != nullptr && (its.base == known.base || is_libresolv(its.name));
 }
 
 bool names_are_others() { return foreign_names; }

@@ -360,7 +360,7 @@ def module_loaded_by_dlopen(network):
 
 @case()
 def constructor_that_waits(network):
-    """A thread's first calls, while another holds the loader's lock and waits for it."""
+    """A thread's first calls, while another holds the loader's lock and waits for it. (A lookup waits half a second.)"""
     module = pathlib.Path("/run/lab/waits.so")
     compile_library("waits.c", module)
     hardening.compare(network, "a module whose constructor waits for its thread", command("late", module),
