@@ -72,6 +72,8 @@ complaint 2 'not both' 'bare and compared' --bare --compare healthy true
 complaint 2 '--timeout takes seconds' 'no time at all' --timeout 0 healthy true
 complaint 2 "not 'www.example'" 'a name of elsewhere' --name www.example healthy true
 complaint 2 'No such file or directory' 'a file that cannot be written' --json /nonexistent/x healthy true
+complaint 125 'No space left on device' 'a full disk' --bare --json /dev/full healthy true
+complaint 126 "cannot execute '/etc/passwd'" 'no program' healthy /etc/passwd
 complaint 127 "no such program: 'no-such-program'" 'no such program' healthy no-such-program
 verdict '--list names each fault once' "$(sed -n 's/^    ("\([a-z0-9-]*\)", .*/\1/p' tests/netns/faults.py | sort)" \
   "$(scripts/happy-lab --list | awk '{ sub(/=.*/, "", $1); print $1 }' | sort)"

@@ -114,7 +114,15 @@ done
 echo 'HAPPY_TRACE=$(touch '"$work"'/touched)`id`' >"$user_config"
 "$happy_run" true 2>/dev/null
 verdict 'nothing in a file is executed' no "$([ -e "$work/touched" ] && echo yes || echo no)"
+printf '\357\273\277HAPPY_RESOLUTION_DELAY_MS=70\r\n\r\n# a comment\r\nHAPPY_PARTIAL=0\r\n' >"$user_config"
+verdict 'a file from Windows' '70 0' "$(value_of HAPPY_RESOLUTION_DELAY_MS) $(value_of HAPPY_PARTIAL)"
 rm "$user_config" "$system_config"
+mkdir "$user_config"
+complaint 0 "$user_config is not a file that can be read" 'a folder in its place' "$happy_run" true
+rmdir "$user_config"
+ln -s /dev/null "$user_config"
+verdict 'an empty device in its place' '' "$("$happy_run" true 2>&1)"
+rm "$user_config"
 
 # ---- unknown names
 
