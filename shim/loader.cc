@@ -42,6 +42,7 @@ constexpr long load_patience_ns = 500'000'000;
 enum load_state : std::uint32_t { not_tried, loading, ready, refused };
 
 constinit std::atomic<std::uint32_t> state{not_tried};
+constinit std::atomic<bool> slow{false};  // somebody has waited in vain
 constinit happy_engine engine{};
 constinit happy_host host{};
 
@@ -251,6 +252,7 @@ bool load_beside() {
 }
 
 void wait_while_loading() {
+  if (slow.load(std::memory_order_relaxed)) return;
   timespec until{};
   raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, reinterpret_cast<long>(&until));
   until.tv_nsec += load_patience_ns;
@@ -263,6 +265,7 @@ void wait_while_loading() {
     outcome = raw_syscall(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAIT_BITSET_PRIVATE,
                           loading, reinterpret_cast<long>(&until), 0, FUTEX_BITSET_MATCH_ANY);
   }
+  if (outcome == -ETIMEDOUT) slow.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ static void* act(void* unused) {
   printf("listen %d\n", listen(tcp, 1));
   printf("accept %d\n", accept4(udp, NULL, NULL, 0));
   printf("getaddrinfo %d\n", getaddrinfo("127.0.0.1", "7", &numeric, &list));
-  printf("localhost %d\n", getaddrinfo("localhost", "7", NULL, &list));
+  for (int i = 0; i < 10; ++i) printf("localhost %d\n", getaddrinfo("localhost", "7", NULL, &list));
   printf("close %d %d %d\n", close(set), close(udp), close(tcp));
   return unused;
 }
