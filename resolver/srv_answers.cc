@@ -48,25 +48,22 @@ bool srv_answers::is_target(std::string_view name, time_point now, std::uint16_t
 srv_companions srv_answers::follow(std::string_view name, std::uint32_t& random, time_point now,
                                    std::uint16_t port) {
   forget_old(now);
-  const auto latest = std::find_if(answers_.rbegin(), answers_.rend(),
-                                   [&](const seen& s) { return any_names(s.left, name); });
+  const auto is_meant = [&](const service_record& r) {
+    return names(r, name) && (port == 0 || r.port == port);
+  };
+  const auto latest = std::find_if(answers_.rbegin(), answers_.rend(), [&](const seen& s) {
+    return std::any_of(s.left.begin(), s.left.end(), is_meant);
+  });
   if (latest == answers_.rend()) return {};
   std::vector<service_record>& left = latest->left;
   order_srv(left, random);
-  auto own = std::find_if(left.begin(), left.end(), [&](const service_record& r) {
-    return names(r, name) && r.port == port;
-  });
-  if (own == left.end()) {
-    own = std::find_if(left.begin(), left.end(),
-                       [&](const service_record& r) { return names(r, name); });
-  }
-  srv_companions found{.records = {*own}, .port = own->port};
+  const service_record own = *std::find_if(left.begin(), left.end(), is_meant);
+  srv_companions found{.records = {own}, .port = own.port};
   // Its records of other priorities stay: those groups are still to come.
-  std::erase_if(left, [&](const service_record& r) {
-    return names(r, name) && r.priority == found.records.front().priority;
-  });
+  std::erase_if(left,
+                [&](const service_record& r) { return is_meant(r) && r.priority == own.priority; });
   for (const service_record& r : left) {
-    if (r.priority == found.records.front().priority) found.records.push_back(r);
+    if (r.priority == own.priority) found.records.push_back(r);
   }
   if (found.records.size() == 1) found.records.clear();
   return found;

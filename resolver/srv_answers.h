@@ -37,7 +37,8 @@ class srv_answers {
   // target counts once, so that a program that walks its list does not race what has failed already.
   //
   // Spec:     XEP-0495 s4.1
-  // `port`: the one that the lookup names; 0: none. It tells apart the records of a target that has several.
+  // `port`: the one that the lookup names; 0: none. It tells apart the records of a target that has several, and the
+  // services of a host: a lookup for a port that no record has is none of a target.
   srv_companions follow(std::string_view name, std::uint32_t& random, time_point now,
                         std::uint16_t port = 0);
 

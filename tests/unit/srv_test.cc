@@ -575,6 +575,25 @@ TEST_CASE("srv: the targets of one priority that a program has not looked up yet
   CHECK_FALSE(known.is_target("b.test", at(60'001), 443));
 }
 
+TEST_CASE("srv: a host of several services and ports is told by the port", "[srv][XMPP-2]") {
+  srv_answers known;
+  std::uint32_t random = 1;
+  known.note({srv(0, 1, 5222, "a.test"), srv(0, 1, 443, "a.test"), srv(0, 1, 5222, "b.test")},
+             at(0));
+  known.note({srv(0, 1, 5269, "a.test"), srv(0, 1, 5269, "b.test")}, at(0));  // of another service
+  const srv_companions direct =
+      known.follow("a.test", random, at(1), 5223);  // of none that was asked for
+  CHECK(direct.records.empty());
+  CHECK(direct.port == 0);
+  const srv_companions first = known.follow("a.test", random, at(1), 5222);
+  CHECK(first.port == 5222);
+  CHECK(first.records.size() == 3);  // its own other port, too
+  const srv_companions second = known.follow("a.test", random, at(1), 443);
+  CHECK(second.port == 443);
+  CHECK(targets_of(second.records) == names{"a.test", "b.test"});
+  CHECK(known.follow("a.test", random, at(1), 5269).records.size() == 2);
+}
+
 TEST_CASE("srv: old answers are followed by no race, and few are kept", "[srv]") {
   srv_answers known;
   std::uint32_t random = 1;
