@@ -6,7 +6,6 @@
 #include <sys/auxv.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 
 #include "shim/base/guards.h"
@@ -82,31 +81,13 @@ void remember_own_file() {
   self.known = true;
 }
 
-// valgrind's users are told of each system call that is given memory which cannot be read, and we ask the kernel
-// whether memory can.
-bool runs_under_valgrind() {
-#if defined(__x86_64__)
-  const volatile std::uintptr_t request[6] = {0x1001};  // RUNNING_ON_VALGRIND
-  std::uintptr_t answer = 0;
-  // Nothing at all to a processor.
-  __asm__ volatile(
-      "rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
-      : "+d"(answer)
-      : "a"(request)
-      : "cc", "memory");
-  return answer != 0;
-#else
-  return false;
-#endif
-}
-
 // `program`: argv[0].
 void initialise(const char* program, const char* const* variables) {
   if (current_phase.load(std::memory_order_acquire) != phase::early) return;
   errno_saver keep;
   if (!find_connect() || getauxval(AT_SECURE) != 0) return switch_off();
   settings_read = read_environment(variables);
-  if (settings_read.disabled || runs_under_valgrind()) return switch_off();
+  if (settings_read.disabled) return switch_off();
   keep_trace_target();
   keep_prefixes();
   remember_own_file();

@@ -87,6 +87,8 @@ bool has_stack(std::uintptr_t needed) {
   const std::uintptr_t lowest = here - needed;
   if (lowest >= own_low && here < own_high) return true;
   if (const std::uintptr_t end = signal_stack_below(here)) return lowest >= end;
+  if (under_valgrind())
+    return false;  // stacks are its own affair, and its tools know nothing of our locks
   const std::uintptr_t top = top_of_own_stack(here);
   for (std::uintptr_t at = here; at >= lowest; at -= smallest_page) {
     if (!is_readable_word(at)) return false;  // the kernel makes the first stack grow by this
