@@ -115,6 +115,8 @@ class parser {
       config_.no_aaaa = true;
     } else if (word.starts_with("no-tld-query") || word.starts_with("no_tld_query")) {
       config_.no_tld_query = true;
+    } else if (word.starts_with("single-request-reopen")) {
+      config_.one_by_one = true;  // what it is for happens anyway: each question has its own port
     } else if (!is_harmless(word)) {
       decline(decline_reason::resolver_option);
     }

@@ -39,6 +39,8 @@ struct resolver_config {
   bool trust_ad = false;  // the AD bit is set in queries
   bool no_aaaa = false;
   bool no_tld_query = false;
+  bool one_by_one =
+      false;  // single-request-reopen: libc asks for A first, and its failure is the end
   std::uint64_t generation = 0;  // system_snapshot's
 };
 

@@ -14,6 +14,13 @@
 namespace happy {
 namespace {
 
+// As far as the answers say.
+bool fails_at_ipv4(const resolution& state, const resolver_config& config) {
+  const answer* ipv4 = state.answered(record_type::a);
+  return config.one_by_one && state.asked(family::ipv6) && ipv4 != nullptr &&
+         ipv4->kind == answer_kind::server_failure;
+}
+
 // Flags whose effect on the answer is glibc's business.
 bool flags_are_plain(const wish& w, const resolve_options& options) {
   constexpr int idn_out = AI_CANONNAME | AI_CANONIDN;  // libidn2 would have its say
@@ -241,6 +248,7 @@ std::variant<declined, resolved> name_resolution::outcome(time_point now) {
   if (options_.bridge) return bridge_outcome(now);
   const resolution& state = lookup_->state();
   if (is_irregular(state)) return decline(id_, node_.c_str(), "more addresses than are kept");
+  if (fails_at_ipv4(state, *plan_.config)) return decline(id_, node_.c_str(), glibc_goes_on);
   if ((wish_.flags & AI_CANONNAME) != 0 && any_answer(state, &answer::odd_chain))
     return decline(id_, node_.c_str(), "glibc shows it in its own way");
   if (wish_.mapping() != v4_mapping::none &&

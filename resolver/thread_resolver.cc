@@ -60,15 +60,20 @@ unsigned long options_of(const resolver_config& config) {
   return options;
 }
 
+// libc itself sets the latter two when an answer is lost, for as long as the thread lives. They forbid two questions
+// from one port, which are not asked here.
+constexpr unsigned long not_compared = RES_INIT | RES_SNGLKUP | RES_SNGLKUPREOP;
+
 }  // namespace
 
 bool thread_resolver_agrees(const resolver_config& config) { return resolver_agrees(_res, config); }
 
 bool resolver_agrees(const struct __res_state& state, const resolver_config& config) {
   if ((state.options & RES_INIT) == 0) return true;
-  return (state.options & ~RES_INIT) == options_of(config) && state.retrans == config.timeout_s &&
-         state.retry == config.attempts && state.ndots == config.ndots &&
-         same_nameservers(state, config) && same_search_list(state, config);
+  return (state.options & ~not_compared) == options_of(config) &&
+         state.retrans == config.timeout_s && state.retry == config.attempts &&
+         state.ndots == config.ndots && same_nameservers(state, config) &&
+         same_search_list(state, config);
 }
 
 int first_answering(const struct __res_state& state, time_point now) {

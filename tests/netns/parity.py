@@ -294,7 +294,7 @@ SETTINGS = [
     Setting("rotate", _SHORT, resolv=f"nameserver {NS4}\nnameserver {NS6}\noptions rotate\n", ways=4),
     Setting("edns0", _SHORT, resolv=_NS + "options edns0 trust-ad\n", ways=4),
     Setting("single-request", _SHORT, resolv=_NS + "options single-request\n", ways=4),
-    Setting("single-request-reopen", _SHORT, resolv=_NS + "options single-request-reopen\n", ways=3),
+    Setting("single-request-reopen", [*_SHORT, "servfail4.test", "refused6.test"], resolv=_NS + "options single-request-reopen\n", ways=3),
     Setting("use-vc", _SHORT, resolv=_NS + "options use-vc\n", ways=4),
     Setting("no-aaaa", _SHORT, resolv=_NS + "options no-aaaa\n", ways=4),
     Setting("no-tld-query", SEARCHED_NAMES, resolv=_NS + "search corp.test\noptions no-tld-query\n", ways=3),

@@ -294,6 +294,19 @@ def answers_are_forgotten(network):
     check_equal(len(network.find("query", name=init.name)), 2, "queries around res_init()")
 
 
+@case("aaaa-silent")
+def nameserver_asked_one_by_one(network):
+    """single-request-reopen: the questions have ports of their own as ever, and none waits for the other's answer."""
+    _write([LIVE], "options single-request-reopen\n")
+    host = network.host("reopened")
+    seen = _look_up(network, host.name)
+    check_equal((seen["code_1"], seen["addresses_1"]), (0, ",".join(host.ipv4)), "answer")
+    check_between(seen["ms_1"], 0, 300, "ms")
+    network.sync()
+    asked = network.find("query", name=host.name)
+    check_equal(len({query["source_port"] for query in asked}), 2, "source ports")
+
+
 @case()
 def environment_counts_as_it_was(network):
     """LOCALDOMAIN and RES_OPTIONS are read with resolv.conf, and again when that has changed; as bare."""

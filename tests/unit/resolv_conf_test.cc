@@ -171,12 +171,16 @@ TEST_CASE("resolv_conf: RES_OPTIONS comes after the file", "[resolv_conf]") {
 
 TEST_CASE("resolv_conf: options that our queries do not follow are declined", "[resolv_conf]") {
   for (const char* option :
-       {"single-request", "single-request-reopen", "inet6", "no-reload", "what-comes-next",
-        "attempts:0", "attempts:x", "ndots:-1", "timeout:-1", "ndots", "options"}) {
+       {"single-request", "inet6", "no-reload", "what-comes-next", "attempts:0", "attempts:x",
+        "ndots:-1", "timeout:-1", "ndots", "options"}) {
     INFO(option);
     CHECK(declined(std::string("options ") + option + "\n") == decline_reason::resolver_option);
   }
   CHECK(declined("sortlist 192.0.2.0/24\n") == decline_reason::resolver_option);
+}
+
+TEST_CASE("resolv_conf: one port for each question is what we do", "[resolv_conf]") {
+  CHECK(parsed("options single-request-reopen timeout:3\n").timeout_s == 3);
 }
 
 TEST_CASE("resolv_conf: hostile texts are read in peace", "[resolv_conf]") {
