@@ -35,7 +35,7 @@ void note(int fd, const sockaddr* to, socklen_t length) {
 }
 
 // A translated socket (a connect() by way of the NAT64 has failed) takes no IPv4 address: the kernel has said EINVAL.
-int bind_translated(int fd, const sockaddr* to, socklen_t length) {
+[[gnu::noinline]] int bind_translated(int fd, const sockaddr* to, socklen_t length) {
   endpoint local;
   translated_socket s;
   if (length > sizeof(sockaddr_storage) || !from_sockaddr(to, length, local)) return -1;
@@ -58,7 +58,7 @@ bool port_was_left_to_kernel(int fd) {
 extern "C" __attribute__((visibility("default"))) int bind(int fd, const sockaddr* to,
                                                            socklen_t length) noexcept {
   int result = happy::real_bind.get()(fd, to, length);
-  if (result != 0 && errno == EINVAL && happy::any_translated())
+  if (result != 0 && happy::any_translated() && errno == EINVAL)
     result = happy::bind_translated(fd, to, length);
   if (result == 0) happy::note(fd, to, length);
   return result;

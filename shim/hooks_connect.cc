@@ -326,7 +326,7 @@ bool connect_natively(int fd, const sockaddr* to, socklen_t length, int& result)
   return result == 0 || errno != ENETUNREACH;
 }
 
-int second_way(int result, int fd, const sockaddr* to, socklen_t length) {
+[[gnu::noinline]] int second_way(int result, int fd, const sockaddr* to, socklen_t length) {
   if (result == 0 || !may_be_synthesised(errno, fd, to, length)) return result;
   if (connect_natively(fd, to, length, result)) return result;
   const int error = errno;
@@ -370,7 +370,10 @@ bool disconnects(const sockaddr* to, socklen_t length) {
   return length >= sizeof(sa_family_t) && to->sa_family == AF_UNSPEC;
 }
 
-int hook_connect(int fd, const sockaddr* to, socklen_t length) {
+// Not inlined, nor the other one: connect() itself needs no stack then.
+[[gnu::noinline]] int hook_connect(int fd, const sockaddr* to, socklen_t length) {
+  if (any_translated_otherwise()) prepare_translated(fd, to, length);
+  if (int result = 0; connect_past_interface(fd, to, length, result)) return result;
   if (!is_readable_address(to, length))
     return real->connect(fd, to, length);  // EFAULT is the kernel's to say
   if (disconnects(to, length)) {
@@ -406,11 +409,7 @@ int hook_connect(int fd, const sockaddr* to, socklen_t length) {
 extern "C" __attribute__((visibility("default"))) int connect(int fd, const sockaddr* to,
                                                               socklen_t length) {
   using namespace happy;
-  if (any_translated_otherwise() && hooks_live()) prepare_translated(fd, to, length);
-  if (any_tied_socket.load(std::memory_order_relaxed) && hooks_live()) {
-    if (int result = 0; connect_past_interface(fd, to, length, result)) return result;
-  }
-  // Nothing is known of any address: the pointer is not even looked at.
+  // Nothing is known of any address, nor of any socket: the pointer is not even looked at.
   if (connects_watched.load(std::memory_order_acquire) && hooks_live())
     return hook_connect(fd, to, length);
   if (real == nullptr)

@@ -211,11 +211,20 @@ class stand_in {
   alignas(cmsghdr) char control_[most_control];
 };
 
+[[gnu::noinline]] ssize_t receive_one(int fd, const translated_socket& s, msghdr& message,
+                                      int flags) {
+  stand_in own;
+  msghdr filled = own.begin(message);
+  const ssize_t size = real_recvmsg.get()(fd, &filled, flags);
+  if (size >= 0) own.give(filled, s, message);
+  return size;
+}
+
 // Datagrams whose names are translated in one call; a program that asks for more gets the rest with its next.
 constexpr unsigned most_messages = 16;  // 9 KiB
 
-int receive_many(int fd, const translated_socket& s, mmsghdr* messages, unsigned count, int flags,
-                 timespec* timeout) {
+[[gnu::noinline]] int receive_many(int fd, const translated_socket& s, mmsghdr* messages,
+                                   unsigned count, int flags, timespec* timeout) {
   stand_in each[most_messages];
   mmsghdr filled[most_messages];
   count = std::min(count, most_messages);
@@ -297,11 +306,7 @@ __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, 
   translated_socket s;
   if (!any_translated() || message == nullptr || !tells_addresses(fd, flags, s))
     return receive(fd, message, flags);
-  stand_in own;
-  msghdr filled = own.begin(*message);
-  const ssize_t size = receive(fd, &filled, flags);
-  if (size >= 0) own.give(filled, s, *message);
-  return size;
+  return receive_one(fd, s, *message, flags);
 }
 
 __attribute__((visibility("default"))) int recvmmsg(int fd, mmsghdr* messages, unsigned count,

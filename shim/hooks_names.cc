@@ -79,7 +79,7 @@ bool believes_in_ipv4(int fd) {
 }
 
 // IP_TOS and its kin may be given as one byte.
-void repeat_for_ipv6(int fd, int name, const void* value, socklen_t length) {
+[[gnu::noinline]] void repeat_for_ipv6(int fd, int name, const void* value, socklen_t length) {
   const int option = ipv6_option(name);
   if (option == 0) return;
   errno_saver keep;
@@ -109,7 +109,7 @@ bool is_amended(int level, int name) {
 }
 
 // What the kernel has answered for a socket that the program takes for an IPv4 one.
-void amend_option(int fd, int level, int name, void* value, socklen_t* length) {
+[[gnu::noinline]] void amend_option(int fd, int level, int name, void* value, socklen_t* length) {
   errno_saver keep;
   int number = 0;
   if (name == SO_DOMAIN && level == SOL_SOCKET) {

@@ -6,6 +6,7 @@
 #include "shim/base/endpoint.h"
 #include "shim/base/guards.h"
 #include "shim/base/raw_syscall.h"
+#include "shim/process.h"
 #include "shim/readable.h"
 
 namespace happy {
@@ -75,7 +76,9 @@ void note_tie(int level, int option) {
   constexpr int so_bindtoifindex = 62;
   const bool ties = level == SOL_SOCKET ? option == SO_BINDTODEVICE || option == so_bindtoifindex
                                         : level == IPPROTO_IP && option == IP_UNICAST_IF;
-  if (ties) any_tied_socket.store(true, std::memory_order_relaxed);
+  if (!ties) return;
+  any_tied_socket.store(true, std::memory_order_relaxed);
+  watch_connects();
 }
 
 bool is_tied_without_ipv4(int fd, const sockaddr* to, socklen_t length) {

@@ -2,6 +2,7 @@
 
 #include "shim/base/guards.h"
 #include "shim/base/raw_syscall.h"
+#include "shim/process.h"
 
 namespace happy {
 namespace {
@@ -85,7 +86,10 @@ slot* find_place(std::uint64_t cookie) {
 void note_translated(std::uint64_t cookie, std::uint32_t ipv4, std::uint32_t flags) {
   if (cookie == 0) return;
   translated_count.fetch_add(1, std::memory_order_relaxed);
-  if (flags != 0) translated_otherwise.fetch_add(1, std::memory_order_relaxed);
+  if (flags != 0) {
+    translated_otherwise.fetch_add(1, std::memory_order_relaxed);
+    watch_connects();
+  }
   if ((flags & HAPPY_TRANSLATED_DATAGRAM) != 0)
     translated_datagrams.fetch_add(1, std::memory_order_relaxed);
   slot* place = find_place(cookie);
