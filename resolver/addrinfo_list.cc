@@ -15,7 +15,9 @@ socket_kind kind_of(const addrinfo& entry) {
 
 // One block, the address behind the entry: the layout that glibc's freeaddrinfo() expects.
 addrinfo* make_entry(const endpoint& to, const socket_kind& kind, int flags) {
-  const bool has_own_port = to.port != 0 && kind.socktype == SOCK_STREAM;
+  const bool is_tcp = kind.socktype == SOCK_STREAM &&
+                      (kind.protocol == IPPROTO_TCP || kind.protocol == IPPROTO_MPTCP);
+  const bool has_own_port = to.port != 0 && is_tcp;
   const socket_address sa = to_sockaddr({to.address, has_own_port ? to.port : kind.port});
   auto* entry = static_cast<addrinfo*>(std::malloc(sizeof(addrinfo) + sa.length));
   if (entry == nullptr) return nullptr;

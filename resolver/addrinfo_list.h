@@ -36,7 +36,7 @@ struct addrinfo_template {
 std::variant<addrinfo_template, int> make_template(const char* service, const addrinfo* hints);
 
 // One entry per address and socket kind, from the program's malloc(). An endpoint's port, unless it is 0, is that of its
-// stream sockets. `canonical_name` goes to the first entry, nullptr: none. nullptr when memory is short or there is no
+// TCP sockets. `canonical_name` goes to the first entry, nullptr: none. nullptr when memory is short or there is no
 // address.
 addrinfo* build_addrinfo_list(std::span<const endpoint> addresses, const addrinfo_template& form,
                               const char* canonical_name);

@@ -354,6 +354,9 @@ def what_is_handed_out(network):
     check_equal(syns_to(network, c), [], "SYNs to the second priority")
 
 
+ODD_ENVIRONMENT = {"searched": {"LOCALDOMAIN": "odd.test"}, "impatient.test": {"RES_OPTIONS": "timeout:1 attempts:1"}}
+
+
 def odd_answers(network, b, c):
     """(domain as the program names it, its answer to SRV, host and port to be connected to)"""
     alias = network.host("alias")
@@ -375,6 +378,7 @@ def odd_answers(network, b, c):
         ("failing.test", {"action": "servfail"}, c, XMPP),
         ("garbage.test", {"action": "garbage"}, c, XMPP),
         ("ignored.test", {"action": "drop"}, c, XMPP),
+        ("impatient.test", {"action": "drop"}, c, XMPP),
         ("longest." + "x" * 63 + "." + "y" * 63 + "." + "z" * 63 + ".label" + "l" * 35 + ".test", {"records": [good]}, c, XMPP),
     ]
 
@@ -393,7 +397,7 @@ def odd_answers_to_srv(network):
             network.set_record(f"_xmpp-client._tcp.{zone}", "SRV", **answer)
     network.set_record("_xmpp-client._tcp.hosted.test", "SRV", records=[f"0 0 {ECHO} {b.name}"])
     started = [(name, host, port, network.start(python(BY_NAME, name, "xmpp-client"), happy=True,
-                                                environment={"LOCALDOMAIN": "odd.test"} if name == "searched" else {}))
+                                                environment=ODD_ENVIRONMENT.get(name, {})))
                for name, _, host, port in odd]
     for name, host, port, program in started:
         run = program.wait(9)

@@ -145,6 +145,26 @@ TEST_CASE("addrinfo_list: all kinds of one address come before the next address"
   ::freeaddrinfo(list);
 }
 
+TEST_CASE("addrinfo_list: an endpoint's own port is that of TCP alone", "[addrinfo_list][XMPP-1]") {
+  with_functions functions;
+  const auto port_for = [](int socktype, int protocol) {
+    const addrinfo hints = hints_of(0, AF_INET, socktype, protocol);
+    const auto form = make_template("5222", &hints);
+    const endpoint to{ip("192.0.2.1"), 5223};
+    addrinfo* list = build_addrinfo_list({&to, 1}, std::get<addrinfo_template>(form), nullptr);
+    REQUIRE(list != nullptr);
+    endpoint e;
+    CHECK(from_sockaddr(list->ai_addr, list->ai_addrlen, e));
+    ::freeaddrinfo(list);
+    return e.port;
+  };
+  CHECK(port_for(SOCK_STREAM, 0) == 5223);
+  CHECK(port_for(SOCK_STREAM, IPPROTO_TCP) == 5223);
+  CHECK(port_for(SOCK_DGRAM, 0) == 5222);
+  CHECK(port_for(SOCK_SEQPACKET, IPPROTO_SCTP) == 5222);
+  CHECK(port_for(SOCK_STREAM, IPPROTO_SCTP) == 5222);
+}
+
 TEST_CASE("addrinfo_list: a scoped address keeps its scope", "[addrinfo_list]") {
   with_functions functions;
   const auto form = make_template("80", nullptr);
