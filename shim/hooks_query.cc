@@ -78,11 +78,10 @@ int no_such_function() {
 
 enum class scope : std::uint8_t { name, search_list };
 
-template <typename Function>
-bool answered(Function ask, const question& q, scope s, res_state state, int& size) {
+// `function`: the program's.
+bool answered(const char* function, const question& q, scope s, res_state state, int& size) {
   if (q.record_class != ns_c_in || q.room <= 0) return false;
-  const auto room = static_cast<std::size_t>(q.room);
-  return answer_query({q.name, q.type, q.answer, room, reinterpret_cast<const void*>(ask)}, state,
+  return answer_query({q.name, q.type, q.answer, static_cast<std::size_t>(q.room), function}, state,
                       s == scope::search_list, size);
 }
 
@@ -97,7 +96,8 @@ int query(query_function ask, scope s, const question& q) {
   if (ask == nullptr) return no_such_function();
   silent_nameservers::give_back();
   int size = -1;
-  if (!answered(ask, q, s, nullptr, size)) size = ask_libc(ask, q);
+  const char* function = s == scope::name ? "res_query" : "res_search";
+  if (!answered(function, q, s, nullptr, size)) size = ask_libc(ask, q);
   notice(q, std::min(size, q.room));
   return size;
 }
@@ -106,7 +106,8 @@ int query(state_function ask, scope s, const question& q, res_state state) {
   if (ask == nullptr) return no_such_function();
   silent_nameservers::give_back();
   int size = -1;
-  if (!answered(ask, q, s, state, size)) size = ask_libc(ask, q, state);
+  const char* function = s == scope::name ? "res_nquery" : "res_nsearch";
+  if (!answered(function, q, s, state, size)) size = ask_libc(ask, q, state);
   notice(q, std::min(size, q.room));
   return size;
 }

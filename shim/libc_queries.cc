@@ -11,8 +11,8 @@
 #include "shim/engine_visit.h"
 #include "shim/late_function.h"
 #include "shim/loader.h"
+#include "shim/next_function.h"
 #include "shim/process.h"
-#include "shim/real.h"
 #include "shim/stack_room.h"
 
 namespace happy {
@@ -105,7 +105,7 @@ bool answer_query(const raw_question& q, res_state state, bool search, int& size
   if (search && (shape.dots == 0 || shape.dots < state->ndots)) return false;
   const bool possible = !foreign_process() && has_stack(lookup_stack);
   const happy_engine* engine = possible ? load_engine() : nullptr;
-  if (engine == nullptr || !is_of_libc(q.function)) return false;
+  if (engine == nullptr || !is_libcs(q.function)) return false;
   happy_query call;
   call.state = state;
   call.name = q.name;

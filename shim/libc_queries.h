@@ -16,7 +16,7 @@ struct raw_question {
   int type;
   unsigned char* answer;
   std::size_t room;
-  const void* function;  // the real one
+  const char* function;  // that was called
 };
 
 // Asks as res_nquery(state, ...) does, where there is more than one nameserver: one that is silent is overtaken.

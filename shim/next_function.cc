@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,22 @@ namespace happy {
 namespace {
 
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;  // the linker's
+
+// The loader's account of itself, to which the program's dynamic section leads debuggers; nullptr: it has none.
+const r_debug* loader() {
+  const auto* const headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
+  std::uintptr_t base = 0;
+  const ElfW(Phdr)* dynamic = nullptr;
+  for (std::size_t i = 0; headers != nullptr && i < getauxval(AT_PHNUM); ++i) {
+    if (headers[i].p_type == PT_PHDR)
+      base = reinterpret_cast<std::uintptr_t>(headers) - headers[i].p_vaddr;
+    if (headers[i].p_type == PT_DYNAMIC) dynamic = &headers[i];
+  }
+  if (dynamic == nullptr) return nullptr;
+  const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(base + dynamic->p_vaddr);
+  while (entry->d_tag != DT_NULL && entry->d_tag != DT_DEBUG) ++entry;
+  return entry->d_tag == DT_NULL ? nullptr : reinterpret_cast<const r_debug*>(entry->d_un.d_ptr);
+}
 
 // Of a library's dynamic section.
 struct symbols {
@@ -21,22 +38,13 @@ struct symbols {
 };
 
 // The loader has made most of these addresses; some libraries' it leaves as they are in the file.
-std::uintptr_t address_of(const dl_phdr_info& library, ElfW(Addr) value) {
-  return value < library.dlpi_addr ? library.dlpi_addr + value : value;
+std::uintptr_t address_of(const link_map& library, ElfW(Addr) value) {
+  return value < library.l_addr ? library.l_addr + value : value;
 }
 
-const ElfW(Dyn) * dynamic_section(const dl_phdr_info& library) {
-  for (int i = 0; i < library.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = library.dlpi_phdr[i];
-    if (header.p_type == PT_DYNAMIC)
-      return reinterpret_cast<const ElfW(Dyn)*>(library.dlpi_addr + header.p_vaddr);
-  }
-  return nullptr;
-}
-
-symbols symbols_of(const dl_phdr_info& library) {
+symbols symbols_of(const link_map& library) {
   symbols s;
-  const ElfW(Dyn)* entry = dynamic_section(library);
+  const ElfW(Dyn)* entry = library.l_ld;
   for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
     const std::uintptr_t at = address_of(library, entry->d_un.d_ptr);
     if (entry->d_tag == DT_SYMTAB) s.table = reinterpret_cast<const ElfW(Sym)*>(at);
@@ -80,62 +88,63 @@ const ElfW(Sym) * find(const symbols& s, const char* name) {
   }
 }
 
-struct search {
-  const char* name;
-  bool behind_us;
-  void* found;
+struct found {
+  void* function = nullptr;
+  const link_map* library = nullptr;
 };
 
-// A callback of dl_iterate_phdr(), in the order in which names are looked up: 1 ends the search.
-int look_into(dl_phdr_info* library, std::size_t, void* argument) {
-  auto& s = *static_cast<search*>(argument);
-  if (!s.behind_us) {
-    s.behind_us = library->dlpi_addr == reinterpret_cast<ElfW(Addr)>(&__ehdr_start);
-    return 0;
-  }
-  const symbols its = symbols_of(*library);
-  if (its.table == nullptr || its.names == nullptr) return 0;
+// Whether the search ends here.
+bool look_into(const link_map& library, const char* name, found& out) {
+  const symbols its = symbols_of(library);
+  if (its.table == nullptr || its.names == nullptr) return false;
   // The kernel's own, which has no path, has none of these functions; of others nobody knows.
-  if (its.hash == nullptr) return std::strrchr(library->dlpi_name, '/') == nullptr ? 0 : 1;
-  const ElfW(Sym)* symbol = find(its, s.name);
-  if (symbol == nullptr) return 0;
+  if (its.hash == nullptr) return std::strrchr(library.l_name, '/') != nullptr;
+  const ElfW(Sym)* symbol = find(its, name);
+  if (symbol == nullptr) return false;
   // What chooses among functions as it is asked is the loader's to call.
   const auto type = ELF64_ST_TYPE(symbol->st_info);
   if (type == STT_FUNC || type == STT_OBJECT)
-    s.found = reinterpret_cast<void*>(library->dlpi_addr + symbol->st_value);
-  return 1;
+    out = {reinterpret_cast<void*>(library.l_addr + symbol->st_value), &library};
+  return true;
 }
 
-struct place {
-  std::uintptr_t address;
-  mapped_library library;
-};
-
-// A callback, too.
-int look_for_place(dl_phdr_info* library, std::size_t, void* argument) {
-  auto& p = *static_cast<place*>(argument);
-  for (int i = 0; i < library->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = library->dlpi_phdr[i];
-    const std::uintptr_t begin = library->dlpi_addr + header.p_vaddr;
-    if (header.p_type != PT_LOAD || p.address - begin >= header.p_memsz) continue;
-    p.library = {reinterpret_cast<const void*>(library->dlpi_addr), library->dlpi_name};
-    return 1;
+// The list grows at its end alone: what stands there up to the loader itself has been there from the start, and stays.
+found look_behind_us(const char* name) {
+  found out;
+  const r_debug* const list = loader();
+  const link_map* library = list == nullptr ? nullptr : list->r_map;
+  const auto own = reinterpret_cast<ElfW(Addr)>(&__ehdr_start);
+  while (library != nullptr && library->l_addr != own && library->l_addr != list->r_ldbase)
+    library = library->l_next;
+  while (library != nullptr && library->l_addr != list->r_ldbase) {
+    library = library->l_next;
+    if (library != nullptr && look_into(*library, name, out)) break;
   }
-  return 0;
+  return out;
+}
+
+// Before 2.34 libc's queries were a file of their own.
+bool is_libresolv(const char* path) {
+  const char* name = std::strrchr(path, '/');
+  constexpr char wanted[] = "/libresolv";
+  constexpr std::size_t length = sizeof wanted - 1;
+  return name != nullptr && std::strncmp(name, wanted, length) == 0 &&
+         (name[length] == '.' || name[length] == '-');
 }
 
 }  // namespace
 
-mapped_library library_at(const void* address) {
-  place p{reinterpret_cast<std::uintptr_t>(address), {nullptr, nullptr}};
-  dl_iterate_phdr(look_for_place, &p);
-  return p.library;
+void* find_next_function(const char* name) {
+  const found next = look_behind_us(name);
+  return next.function != nullptr ? next.function : dlsym(RTLD_NEXT, name);
 }
 
-void* find_next_function(const char* name) {
-  search s{name, false, nullptr};
-  dl_iterate_phdr(look_into, &s);
-  return s.found != nullptr ? s.found : dlsym(RTLD_NEXT, name);
+bool is_libcs(const char* name) {
+  const found known = look_behind_us("gnu_get_libc_version");
+  const found next = look_behind_us(name);
+  if (known.library == nullptr) return true;  // nobody can tell
+  return next.library != nullptr &&
+         (next.library == known.library || is_libresolv(next.library->l_name));
 }
 
 }  // namespace happy

@@ -7,16 +7,14 @@ namespace happy {
 // that is not plain to see; nullptr if there is none.
 //
 // dlsym() takes the lock that dlopen() and dlclose() hold while constructors and destructors run. These start threads
-// and wait for them, and each of a thread's calls may be the first of its kind in the process.
+// and wait for them, and each of a thread's calls may be the first of its kind in the process. So may a forked child's,
+// where the lock of dl_iterate_phdr() can be held for ever.
 //
-// Context:  not in signal handlers.
+// Context:  takes no lock, as a rule.
 void* find_next_function(const char* name);
 
-// The library that an address belongs to, as dladdr() finds it; nothing: none.
-struct mapped_library {
-  const void* base;
-  const char* name;  // the loader's
-};
-mapped_library library_at(const void* address);
+// Whether that function is libc's own. Another preloaded library may stand between, which answers for a proxy or a test
+// and alone knows where names may be asked for.
+bool is_libcs(const char* name);
 
 }  // namespace happy

@@ -3,9 +3,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 
-#include <cerrno>
-#include <cstring>
-
 #include "shim/base/real_functions.h"
 #include "shim/forced.h"
 #include "shim/late_libc.h"
@@ -53,22 +50,7 @@ bool find_late_libc() {
          find(libc.single_threaded, "__libc_single_threaded");
 }
 
-// Before 2.34 libc's queries were a file of their own.
-bool is_libresolv(const char* path) {
-  const char* name = path == nullptr ? nullptr : std::strrchr(path, '/');
-  constexpr char wanted[] = "/libresolv";
-  constexpr std::size_t length = sizeof wanted - 1;
-  return name != nullptr && std::strncmp(name, wanted, length) == 0 &&
-         (name[length] == '.' || name[length] == '-');
-}
-
 }  // namespace
-
-bool is_of_libc(const void* function) {
-  const mapped_library its = library_at(function);
-  const mapped_library known = library_at(reinterpret_cast<const void*>(&__errno_location));
-  return its.base != nullptr && (its.base == known.base || is_libresolv(its.name));
-}
 
 bool names_are_others() { return foreign_names; }
 
@@ -92,7 +74,7 @@ bool find_all_functions() {
       find(table.sigaction, "sigaction") && find(table.pthread_create, "pthread_create") &&
       find(table.clock_gettime, "clock_gettime");
   if (!complete) return false;
-  foreign_names = !is_of_libc(reinterpret_cast<const void*>(table.getaddrinfo));
+  foreign_names = !is_libcs("getaddrinfo");
   const happy_settings& settings = process_environment().settings;
   if (settings.force != 0) force_failures(table, settings.force);
   fail_one_call(table, settings.fail_call);

@@ -15,9 +15,7 @@ bool find_connect();
 // from then on.
 bool find_all_functions();
 
-// Whether a function is libc's own: another preloaded library may stand between, which answers for a proxy or a test and
-// alone knows where names may be asked for. names_are_others(): of getaddrinfo(). Both once all functions are found.
-bool is_of_libc(const void* function);
+// Whether getaddrinfo() is another library's (is_libcs()). Once all functions are found.
 bool names_are_others();
 
 }  // namespace happy

@@ -367,6 +367,12 @@ def constructor_that_waits(network):
                       slack_s=3)  # our thread stays for one, and a lookup waits for half a second, once
 
 
+@case()
+def first_calls_of_children(network):
+    """Forked while another thread is in dl_iterate_phdr(): its lock is held for ever in the child."""
+    hardening.compare(network, "children's first calls", lambda _: victim("first_calls"), slack_s=3)
+
+
 @case("v6-drop", **ONE_RETRY)
 def engine_name_for_debuggers(network):
     """The name by which the engine is loaded leads others to it: gdb, which opens it, would read from its own pipe else."""
