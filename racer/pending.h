@@ -23,10 +23,17 @@ struct program_socket {
 // A program that races by itself has two or three sockets under way for one lookup.
 inline constexpr std::size_t max_program_sockets = 8;
 
+// What a hidden attempt was given.
+struct copied_options {
+  options_digest digest = 0;
+  std::uint64_t from = 0;     // cookie of the program's socket
+  std::uint32_t changes = 0;  // happy_pending::option_changes then
+};
+
 struct hidden_attempt {
   endpoint where;
   guarded_socket socket;
-  options_digest options = 0;  // that the program's socket had when it was made
+  copied_options options;
 };
 
 // The kernel gives memory as pages.
@@ -93,7 +100,7 @@ struct alignas(page_size) pending_race {
   time_point won_at{};
   bool handed_over = false;      // the winner is behind the program's fd already
   guarded_socket winner_socket;  // of a lost race: the failed one that the program is shown
-  options_digest winner_options = 0;
+  copied_options winner_options;
   endpoint winner{};
 
   // The lists.

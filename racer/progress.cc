@@ -72,9 +72,11 @@ void start_hidden(core& c, pending_race& r, const race_action& action, time_poin
   const endpoint& where = action.where;
   trace_attempt(r, action);
   c.starts.note_start(where.address, now);
+  const std::uint32_t changes = __atomic_load_n(&c.host.pending->option_changes, __ATOMIC_SEQ_CST);
   started_attempt started = start_attempt(r.original, where);
   if (started.error == 0 || started.error == EINPROGRESS) {
-    r.attempts.push_back({where, std::move(started.socket), started.options});
+    r.attempts.push_back(
+        {where, std::move(started.socket), {started.options, r.original_dup.cookie(), changes}});
     if (started.error == 0)
       r.machine.handle({.what = race_event::kind::connected, .where = where}, now);
     return;

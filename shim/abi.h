@@ -131,6 +131,9 @@ struct happy_pending {
       datagram_options; /* not 0: the program has set an IPv4 option that means nothing to TCP (ip_options.h) */
   uint32_t races;   /* sockets of the program are being raced, or may soon be */
   uint32_t clocked; /* of these races, those whose delay the program's waiting calls watch */
+  /* Raised before and after every setsockopt() of the program's while races are pending. */
+  uint32_t option_changes;
+  uint32_t uses_io_uring; /* not 0: it may make calls that no hook sees */
   uint32_t
       notes_registrations; /* not 0: every change of an epoll set is to be made by change_epoll() */
   /* Raised before a socket that shows nothing is given an attempt of its own, with the engine's lock held

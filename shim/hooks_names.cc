@@ -92,6 +92,11 @@ bool believes_in_ipv4(int fd) {
   real_setsockopt.get()(fd, IPPROTO_IPV6, option, &number, sizeof number);
 }
 
+// A hidden attempt has the options that the socket had when it was made: the engine is to know of a change.
+void note_option_change() {
+  if (races_pending()) __atomic_fetch_add(&pending_counts.option_changes, 1, __ATOMIC_SEQ_CST);
+}
+
 // What a translator takes off an IPv6 packet when it makes an IPv4 one of it: RFC 7915 s1.4.
 constexpr int header_difference = 20;
 
@@ -157,7 +162,9 @@ __attribute__((visibility("default"))) int setsockopt(int fd, int level, int nam
   if (level == IPPROTO_IP && is_datagram_option(name))
     __atomic_store_n(&pending_counts.datagram_options, 1, __ATOMIC_RELAXED);
   note_tie(level, name);
+  note_option_change();
   const int result = real_setsockopt.get()(fd, level, name, value, length);
+  note_option_change();
   if (any_translated() && result == 0 && level == IPPROTO_IP && believes_in_ipv4(fd))
     repeat_for_ipv6(fd, name, value, length);
   return result;

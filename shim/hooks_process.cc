@@ -70,6 +70,8 @@ void look_at_closing(long number, long first, long second, long flags) {
 
 // The same calls as below and elsewhere, made without libc's functions for them (libcap).
 void look_at_syscall(long number, long first, long second) {
+  if (number == SYS_io_uring_setup)
+    __atomic_store_n(&pending_counts.uses_io_uring, 1, __ATOMIC_RELAXED);
   if (number == SYS_execve || number == SYS_execveat) note_exec();
   if (number == SYS_sendmsg) note_sending(reinterpret_cast<const msghdr*>(second));
   if (number == SYS_capset || number == SYS_chroot) quiesce(false);
@@ -126,6 +128,11 @@ __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
     return happy::change_epoll(static_cast<int>(values[0]), static_cast<int>(values[1]),
                                static_cast<int>(values[2]),
                                reinterpret_cast<epoll_event*>(values[3]));
+  }
+  if (number == SYS_setsockopt) {
+    return ::setsockopt(static_cast<int>(values[0]), static_cast<int>(values[1]),
+                        static_cast<int>(values[2]), reinterpret_cast<const void*>(values[3]),
+                        static_cast<socklen_t>(values[4]));
   }
   const long result =
       happy::raw_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);

@@ -1,5 +1,7 @@
 """What a program can ask of a socket that is connecting, and what becomes of it when the program drops it."""
 
+import os
+
 import hardening
 from cases import REGISTRY, Case, case, check, check_equal, families, victim
 
@@ -95,3 +97,27 @@ for number in (1, 2):
 # With one thread the late answer's socket stays until the next lookup.
 REGISTRY["dropped_in_mid_race.veiled"] = Case(dropped, ("first-address-dead", "a-late=900"), (100, 2), seconds=60,
                                               lab_options=ONE_RETRY)
+
+SETS_OPTIONS = """
+import ctypes, select, socket, sys
+family, kind, proto, _, where = socket.getaddrinfo(sys.argv[1], 7, type=socket.SOCK_STREAM)[0]
+s = socket.socket(family, kind | socket.SOCK_NONBLOCK, proto)
+s.connect_ex(where)
+select.select([], [s], [], 0.4)
+one, number = ctypes.c_int(1), ctypes.c_int(77)
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+ctypes.CDLL(None).syscall(SYS_SETSOCKOPT, s.fileno(), socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, ctypes.byref(number), 4)
+select.select([], [s], [], 5)
+print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), s.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE))
+s.setblocking(True)
+print(s.getpeername()[0], s.send(b'x'), s.recv(1))
+"""
+
+
+@case("v6-drop", "v4-slow=400")
+def option_set_while_hidden_attempts_run(network):
+    """The winner was made before, and has it all the same."""
+    number = {"x86_64": 54, "aarch64": 208}[os.uname().machine]
+    host = network.host("happy")
+    run = network.run(["/usr/bin/python3", "-c", SETS_OPTIONS.replace("SYS_SETSOCKOPT", str(number)), host.name], happy=True)
+    check_equal(run.output, f"1 77\n{host.ipv4[0]} 1 b'x'\n", "options, peer and echo")
