@@ -55,6 +55,7 @@ bool look_at_sockets(core& c, pending_race& r, time_point now) {
       case socket_state::connected: succeed(c, r, s.where, now); return false;
       case socket_state::failed:
         trace_failure(r, s.where, 0);
+        if (s.cookie == r.veiled) take_what_arrives(s.fd);  // the program has shut it down
         r.machine.handle({.what = race_event::kind::failed, .where = s.where}, now);
         r.sockets.erase(i);
         break;
@@ -228,15 +229,19 @@ bool waits_for_socket_of(const pending_race& r, const int* fds, unsigned count) 
   });
 }
 
+bool survives_exec(int number) {
+  const int flags = real->fcntl(number, F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+}
+
 // Only what shows nothing: any other socket of a race is as it would be bare.
-bool survives_exec(const pending_race& r) {
-  if (r.veiled == 0) return false;
-  fd_list numbers;
-  find_aliases(r.fd, r.original_dup.get(), numbers);
-  return std::any_of(numbers.begin(), numbers.end(), [](int number) {
-    const int flags = real->fcntl(number, F_GETFD);
-    return flags >= 0 && (flags & FD_CLOEXEC) == 0;
-  });
+bool has_veil_that_survives_exec(const pending_race& r) {
+  return r.veiled != 0 &&
+         std::any_of(r.sockets.begin(), r.sockets.end(), [&](const program_socket& s) {
+           fd_list numbers;
+           return s.cookie == r.veiled && find_aliases(s.fd, r.original_dup.get(), numbers) &&
+                  std::any_of(numbers.begin(), numbers.end(), survives_exec);
+         });
 }
 
 // A socket of another thread that is inside connect() goes on alone. (That of this one is inside no other call.)
@@ -420,7 +425,8 @@ void fds_leaving(core& c, const int* fds, unsigned count) {
   const patient_guard guard(c, patience_to_begin);
   if (!guard) return;
   c.races.for_each_used([&](pending_race& r) {
-    const bool leaves = fds == nullptr ? survives_exec(r) : holds_one_of(r, fds, count);
+    const bool leaves =
+        fds == nullptr ? has_veil_that_survives_exec(r) : holds_one_of(r, fds, count);
     if (leaves) abandon(c, r, "another program gets the socket");
   });
   count_pending(c);

@@ -37,11 +37,14 @@ void tell_leaving(const int* fds, unsigned count) {
   engine->fds_leaving(fds, count);
 }
 
-// Those that the message carries. What cannot be read the kernel refuses.
+// Those that the message carries. What cannot be read, or makes no sense, the kernel refuses.
 void tell_carried(const msghdr& message) {
   if (!is_readable(message.msg_control, message.msg_controllen)) return;
+  const auto* const end = static_cast<const char*>(message.msg_control) + message.msg_controllen;
   for (const cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
        part = CMSG_NXTHDR(const_cast<msghdr*>(&message), const_cast<cmsghdr*>(part))) {
+    const auto room = static_cast<std::size_t>(end - reinterpret_cast<const char*>(part));
+    if (part->cmsg_len < CMSG_LEN(0) || part->cmsg_len > room) return;
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t size = part->cmsg_len - CMSG_LEN(0);
     tell_leaving(reinterpret_cast<const int*>(CMSG_DATA(part)),

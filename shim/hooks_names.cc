@@ -92,11 +92,6 @@ bool believes_in_ipv4(int fd) {
   real_setsockopt.get()(fd, IPPROTO_IPV6, option, &number, sizeof number);
 }
 
-// A hidden attempt has the options that the socket had when it was made: the engine is to know of a change.
-void note_option_change() {
-  if (races_pending()) __atomic_fetch_add(&pending_counts.option_changes, 1, __ATOMIC_SEQ_CST);
-}
-
 // What a translator takes off an IPv6 packet when it makes an IPv4 one of it: RFC 7915 s1.4.
 constexpr int header_difference = 20;
 

@@ -129,13 +129,10 @@ __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
                                static_cast<int>(values[2]),
                                reinterpret_cast<epoll_event*>(values[3]));
   }
-  if (number == SYS_setsockopt) {
-    return ::setsockopt(static_cast<int>(values[0]), static_cast<int>(values[1]),
-                        static_cast<int>(values[2]), reinterpret_cast<const void*>(values[3]),
-                        static_cast<socklen_t>(values[4]));
-  }
+  if (number == SYS_setsockopt) happy::note_option_change();
   const long result =
       happy::raw_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
+  if (number == SYS_setsockopt) happy::note_option_change();
   if (result >= 0 || result < -4095) return result;
   errno = static_cast<int>(-result);
   return -1;

@@ -175,7 +175,7 @@ class fd_sets {
   read_waits waits(int count) const {
     read_waits waits;
     for (int fd = 0; fd < count; ++fd) {
-      if (has(0, fd) && !has(1, fd)) waits.add(fd);
+      if ((has(0, fd) || has(2, fd)) && !has(1, fd)) waits.add(fd);
     }
     return waits;
   }

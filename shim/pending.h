@@ -29,6 +29,12 @@ inline bool epoll_watched() {
 // races_pending() while nothing is pending.
 void note_closing(unsigned first, unsigned last);
 
+// Before and after a setsockopt(): a hidden attempt has the options that the socket had when it was made, and the engine
+// is to know of a change. As cheap, and signal-safe.
+inline void note_option_change() {
+  if (races_pending()) __atomic_fetch_add(&pending_counts.option_changes, 1, __ATOMIC_SEQ_CST);
+}
+
 // The program becomes another by exec(), or sends a message that may carry descriptors: a socket that goes along is
 // raced no more. As cheap, and signal-safe.
 void note_exec();

@@ -115,6 +115,28 @@ def child_holds_the_veiled_socket(network):
     check_equal(said, ["the fd cannot be replaced"], "reasons in the trace")
 
 
+SHUTS_DOWN = """
+import select, socket, sys, time
+family, kind, proto, _, where = socket.getaddrinfo(sys.argv[1], 7, type=socket.SOCK_STREAM)[0]
+s = socket.socket(family, kind | socket.SOCK_NONBLOCK, proto)
+s.connect_ex(where)
+s.shutdown(socket.SHUT_RDWR)
+time.sleep(float(sys.argv[2]))
+print(s.connect_ex(where), select.select([], [s], [], 3)[1] == [s])
+print(s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+s.setblocking(True)
+print(s.send(b'x'), s.recv(1))
+"""
+
+
+@case("v6-slow=200", "a-late=600")
+def shut_down_and_connected_again(network):
+    """The program ends the attempt itself, and makes another with the same socket: at once, or when that was noticed."""
+    for pause_s in (0, 0.1):
+        hardening.compare(network, f"shut down and connected again after {pause_s} s",
+                          lambda host, s=pause_s: python(SHUTS_DOWN, host.name, str(s)), slack_s=1)
+
+
 LEAVING = ("execv", "execve", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "syscall-execve",
            "failed-exec", "exec-cloexec", "vfork", "sendmsg", "sendmmsg", "syscall-sendmsg")
 AT_ONCE = 8

@@ -51,6 +51,30 @@ static void unreadable_arguments(int fd) {
   close(set);
 }
 
+static void odd_messages(int fd) {
+  union {
+    char room[64];
+    struct cmsghdr part;
+  } control = {.part = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+  static const size_t lengths[] = {0, 1, CMSG_LEN(0) - 1, CMSG_LEN(0), CMSG_LEN(1), 1000, SIZE_MAX};
+  void* volatile nowhere = (void*)8;
+  struct msghdr message = {.msg_control = &control, .msg_controllen = sizeof control};
+  struct mmsghdr many = {.msg_hdr = message};
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) return;
+  memcpy(CMSG_DATA(&control.part), &fd, sizeof fd);
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
+    control.part.cmsg_len = lengths[i];
+    say("sendmsg of an odd length", (int)sendmsg(pair[0], &message, 0));
+  }
+  message.msg_control = nowhere;
+  say("sendmsg of no control", (int)sendmsg(pair[0], &message, 0));
+  say("sendmsg of nothing", (int)sendmsg(pair[0], nowhere, 0));
+  say("sendmmsg of nothing", sendmmsg(pair[0], nowhere, 1, 0));
+  say("sendmmsg of no message", sendmmsg(pair[0], &many, 0, 0));
+  close(pair[0]), close(pair[1]);
+}
+
 // Longer than any clock counts: only the alarm ends it.
 static void endless_call(int fd) {
   fd_set set;
@@ -71,6 +95,7 @@ int main(int argc, char** argv) {
   say("connect", connect(fd, list->ai_addr, list->ai_addrlen));
   refused_calls(fd);
   unreadable_arguments(fd);
+  odd_messages(fd);
   endless_call(fd);
   const struct sockaddr disconnect = {.sa_family = AF_UNSPEC};
   say("disconnect", connect(fd, &disconnect, sizeof disconnect));
