@@ -49,9 +49,10 @@ happy_lookup_step go_on(const happy_engine* engine, happy_query& call) {
 
 bool ask(const happy_engine* engine, happy_query& call) {
   const errno_saver keep;
-  happy_lookup_step step = begin(engine, call);
+  // A signal that came meanwhile is handled at the end of begin(), and may be the end of this frame.
   departure from{engine, &call};
   departure_watch watch(leave, &from);
+  happy_lookup_step step = begin(engine, call);
   while (step == HAPPY_LOOKUP_POLL) {
     real->poll(call.fds, call.fd_count, call.timeout_ms);
     step = go_on(engine, call);
@@ -112,6 +113,7 @@ bool answer_query(const raw_question& q, res_state state, bool search, int& size
   call.type = q.type;
   call.answer = q.answer;
   call.room = q.room;
+  call.work = nullptr;
   if (!ask(engine, call) || !is_final(call, search, shape)) return false;
   size = call.resolver_error == 0 ? call.size : -1;
   // A search begins with HOST_NOT_FOUND, and a success changes nothing.

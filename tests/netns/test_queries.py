@@ -104,3 +104,12 @@ def queries_are_libcs(network):
         (bare, _), (seen, _) = _ask_both(network, *asked)
         different = [f"{question}: {one} / {other}" for question, one, other in zip(asked, bare, seen) if one != other]
         check(not different, f"{len(different)} of {len(asked)} differ with {nameservers} {more!r}: " + "; ".join(different[:8]))
+
+
+@case()
+def queries_left_by_jump(network):
+    """A program that jumps out of res_query() loses no descriptor by it."""
+    host = network.host("left")
+    _write(LIVE, LIVE6)
+    run = network.run(victim("jumps_out", host.name), happy=True, trace=False)
+    check_equal((run.status, run.output), (0, "left 0\n"), "status and output")
