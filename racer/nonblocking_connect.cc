@@ -453,7 +453,10 @@ int change_epoll(core& c, int set, int operation, int fd, epoll_event* event) {
   const int before = c.host.set_inside(0);  // the program's own call: not one that tests let fail
   const int result = real->epoll_ctl(set, operation, fd, event);
   c.host.set_inside(before);
-  if (result == 0 && guard) note_registration(set, operation, fd, event);
+  if (result == 0 && guard) {
+    know_proc(c);  // no longer in doubt
+    note_registration(set, operation, fd, event);
+  }
   return result;
 }
 

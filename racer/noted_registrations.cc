@@ -27,6 +27,7 @@ struct noted {
 // Memory comes from the kernel when it is first needed, and stays. The engine's lock is around it.
 struct note_table {
   noted* notes = nullptr;
+  bool noting = false;
   std::size_t made = 0;  // ever
 };
 constinit note_table table;
@@ -58,18 +59,20 @@ bool may_be_raced(int fd) {
 }  // namespace
 
 void doubt_proc(happy_pending& pending) {
-  if (have_memory()) __atomic_store_n(&pending.notes_registrations, 1U, __ATOMIC_RELEASE);
+  table.noting = have_memory();
+  __atomic_store_n(&pending.notes_registrations, table.noting ? 1U : 0U, __ATOMIC_RELEASE);
 }
 
 void look_for_proc(happy_pending& pending) {
   struct stat folder;
   if (real->stat("/proc/self/fdinfo", &folder) != 0) return doubt_proc(pending);
   __atomic_store_n(&pending.notes_registrations, 0U, __ATOMIC_RELEASE);
+  table.noting = false;
   table.made = 0;
 }
 
 void note_registration(int set, int operation, int fd, const epoll_event* event) {
-  if (table.notes == nullptr) return;
+  if (!table.noting) return;
   noted* known = find(set, fd);
   if (operation == EPOLL_CTL_DEL) {
     if (known != nullptr) known->cookie = 0;
