@@ -87,7 +87,7 @@ def run(command, preload=None, **variables):
 
 
 def instructions(command, preload=None):
-    """Instructions in user mode, the loader's too, as callgrind counts them."""
+    """Instructions of a start in user mode, the loader's too, as callgrind counts them: below it lookups are libc's."""
     with tempfile.NamedTemporaryFile(prefix="happy-bench-") as out:
         # Through env: valgrind itself must not have the library.
         setting = [f"LD_PRELOAD={preload}"] if preload else []
@@ -189,7 +189,6 @@ def short_program(network):
     walls, cpu = alternate(300, (None, lab.LIBRARY), command)
     yield paired("short program, loopback", "us", walls, goal=1500)
     yield paired("  processor time", "us", cpu)
-    yield Row("  instructions", instructions(command), instructions(command, lab.LIBRARY), "", "ratio")
     yield Row("  system calls", system_calls(command), system_calls(command, lab.LIBRARY), "")
 
 
@@ -206,7 +205,6 @@ def thousand(_):
         text = f"thousand lookups and connects, {threads} thread{'s' if threads > 1 else ''}"
         yield paired(text, "us", columns(results, "wall_us"), "ratio", 1.10)
         yield paired("  processor time", "us", columns(results, "cpu_us"), "ratio", 1.10)
-    yield Row("  instructions of one more", *one_more(instructions), "", "ratio")
     yield Row("  system calls of one more", *one_more(system_calls), "")
 
 
