@@ -90,9 +90,10 @@ bool for_each_line(const char* path, Function&& visit) {
 // that of a server that is gone.
 bool is_no_socket(std::uint64_t cookie) { return cookie == 0 && errno == ENOTSOCK; }
 
-// Files that are none answer EINVAL. They are not read: it would cost more.
+// Files that are none answer EINVAL, what the program has closed meanwhile EBADF. They are not read: it would cost more.
 bool is_epoll_set(int fd, int outside) {
-  return real->epoll_ctl(fd, EPOLL_CTL_DEL, outside, nullptr) == 0 || errno != EINVAL;
+  return real->epoll_ctl(fd, EPOLL_CTL_DEL, outside, nullptr) == 0 ||
+         (errno != EINVAL && errno != EBADF);
 }
 
 // Calls `visit(entry)` for what is registered in the set. False: /proc does not say.
@@ -133,7 +134,9 @@ registered is_registered(int set, int fd) {
       .efd = static_cast<std::uint32_t>(set), .tfd = static_cast<std::uint32_t>(fd), .toff = 0};
   const long order =
       raw_syscall(SYS_kcmp, self, self, KCMP_EPOLL_TFD, fd, reinterpret_cast<long>(&slot));
-  if (order < 0) return order == -ENOENT ? registered::no : registered::unknown;
+  // What the program has closed meanwhile, or put another file in the place of, has nothing.
+  const bool answered = order >= 0 || order == -ENOENT || order == -EBADF || order == -EINVAL;
+  if (!answered) return registered::unknown;
   return order == 0 ? registered::yes : registered::no;
 }
 
