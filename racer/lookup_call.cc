@@ -163,7 +163,7 @@ begun_lookup begin_lookup(core& c, const happy_question& question, bool complete
     core_guard guard(c);
     id = ++c.last_id;
     if (c.host.names_are_others != 0) return {id, declined{}};
-    files = c.files.current();
+    files = options.files = c.files.current();
     const ipv4_outlook outlook = expect_nat64(c, clock_now());
     options.ipv6_only = outlook.ipv6_only;
     options.nat64 = outlook.prefixes;

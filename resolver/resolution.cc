@@ -26,7 +26,9 @@ resolution::resolution(const settings& s) : settings_(s) {
     if (asks_srv()) return;
   }
   ask_addresses(settings_.name);
-  for (const service_record& r : settings_.companions) add_target(r);
+  for (const service_record& r : settings_.companions) {
+    if (is_own(r.target) || may_be_asked(r)) add_target(r);
+  }
   for (const service& joining : services_) ask_addresses(joining.record.target);
 }
 
@@ -104,11 +106,15 @@ void resolution::take_srv(const std::vector<service_record>& records) {
   }
   std::vector<service_record> usable;
   std::copy_if(records.begin(), records.end(), std::back_inserter(usable),
-               [](const service_record& r) { return r.usable; });
+               [this](const service_record& r) { return r.usable && may_be_asked(r); });
   std::uint32_t random = settings_.seed;
   order_srv(usable, random);
   limit_srv(usable, max_srv_targets);
   for (const service_record& r : usable) add_target(r);
+}
+
+bool resolution::may_be_asked(const service_record& r) const {
+  return !settings_.in_dns || settings_.in_dns(r.target);
 }
 
 void resolution::add_target(const service_record& r) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,6 +86,9 @@ class resolution {
     std::string service_name{};
     record_type service_type = record_type::https;
     std::uint32_t seed = 0;  // for the choice among equals
+    // Whether the DNS is who knows the addresses of an SRV target; where somebody else does (/etc/hosts), the target is
+    // passed over. Empty: of each.
+    std::function<bool(const std::string& target)> in_dns{};
     // Targets known beforehand, from an SRV answer that the program itself has got: they join the race.
     std::vector<service_record> companions{};
   };
@@ -169,6 +173,7 @@ class resolution {
   void take_service(std::size_t number, time_point now);
   void take_srv(const std::vector<service_record>& records);
   void add_target(const service_record& r);
+  bool may_be_asked(const service_record& r) const;
   void ask_next_targets(time_point now);
   void ask_name_after_targets(time_point now);
   bool asks_srv() const {

@@ -160,6 +160,12 @@ std::variant<declined, resolved, std::unique_ptr<name_resolution>> name_resoluti
 void name_resolution::ask(time_point now) {
   plan_.name = search_.name();
   resolution::settings settings = settings_for(wish_, plan_, port_, options_, now);
+  settings.in_dns = [files = options_.files](const std::string& target) {
+    if (files == nullptr) return true;
+    const auto planned = plan_name(target + '.', *files);
+    const auto* reason = std::get_if<decline_reason>(&planned);
+    return reason == nullptr || *reason != decline_reason::in_hosts_file;
+  };
   if (!settings.complete && srv_ != nullptr) ask_for_srv(settings, *srv_);
   meant_.service_port = settings.service_name.empty() ? 0 : port_;
   if (!settings.complete && settings.service_name.empty() && wants_companions_ &&

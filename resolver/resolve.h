@@ -28,6 +28,7 @@ struct resolve_options {
   // From an SRV answer that the program has got, to which this lookup belongs: see srv_answers.h.
   std::vector<service_record> companions{};
   std::uint16_t companion_port = 0;
+  std::shared_ptr<const system_snapshot> files{};  // what may know the targets
   // Where the program connected to when it last named no service for this name; 0: not known.
   std::uint16_t usual_port = 0;
   bool keep_hints = false;

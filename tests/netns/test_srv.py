@@ -404,6 +404,20 @@ def odd_answers_to_srv(network):
         check(peer_of(run) == (host.ipv6[0], port), f"{name}: {run.output!r}")
 
 
+@case()
+def target_in_hosts(network):
+    """What /etc/hosts says of a target's name holds: the DNS is not asked for it, nor is anything raced there."""
+    own, a, b = network.host("own", [ADDRESSES["live6"](20)]), dead(network, "a", 20), network.host("b", [ADDRESSES["live6"](21)])
+    network.set_record("overridden.test", "AAAA", records=own.ipv6)
+    set_srv(network, (0, 0, ECHO, b.name), owner="_xmpp-client._tcp.overridden.test")
+    set_srv(network, (0, 9, GIT, a.name), (0, 1, ECHO, b.name))
+    with open("/etc/hosts", "a", encoding="ascii") as hosts:
+        hosts.write(f"192.0.2.99 {b.name}\n")
+    check_peer(connect(network, name="overridden.test"), own, XMPP)
+    check_equal(network.start(python(BY_ITSELF, "res_query", OWNER, f"{a.name}:{GIT}"), happy=True).wait(2).status, None, "status")
+    check_equal((queries(network, b.name), syns_to(network, b)), ([], []), "queries for it, and SYNs to it")
+
+
 # spec: XMPP-2
 @case()
 def target_at_the_port_of_https(network):

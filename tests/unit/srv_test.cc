@@ -440,6 +440,29 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("srv: a target that somebody else than the DNS knows is passed over",
+          "[srv][resolution]") {
+  resolution::settings wanted;
+  wanted.in_dns = [](const std::string& target) { return target != "a.test"; };
+  SECTION("in an answer") {
+    script s(wanted);
+    CHECK(s.asked_after(two_priorities) == names{"AAAA c.test", "A c.test"});
+  }
+  SECTION("all of them: the name counts") {
+    script s(wanted);
+    CHECK(s.asked_after({srv(0, 0, 5222, "a.test")}) ==
+          names{"AAAA example.test", "A example.test"});
+  }
+  SECTION("among the program's own") {
+    wanted.name = "b.test";
+    wanted.companions = {srv(0, 1, 5222, "b.test"), srv(0, 1, 443, "a.test"),
+                         srv(0, 1, 443, "c.test")};
+    resolution machine(wanted);
+    CHECK(machine.services().size() == 2);
+    CHECK_FALSE(machine.find("a.test", record_type::a));
+  }
+}
+
 TEST_CASE("srv: one host at two priorities is waited for once", "[srv][resolution]") {
   script s;
   s.asked_after({srv(0, 0, 5222, "a.test"), srv(5, 0, 443, "a.test")});
