@@ -1,6 +1,9 @@
 // The hook of sigaltstack(): which memory is a signal stack. With SS_AUTODISARM the kernel does not tell a handler that
 // it stands on one, and what is below a small one is somebody's memory.
 
+// ThreadSanitizer's runtime calls it before code that it watches can run.
+#ifndef __SANITIZE_THREAD__
+
 #include <csignal>
 
 #include "shim/late_function.h"
@@ -24,3 +27,5 @@ extern "C" __attribute__((visibility("default"))) int sigaltstack(const stack_t*
   if (result == 0) note_signal_stack(wanted);
   return result;
 }
+
+#endif
