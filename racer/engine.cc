@@ -88,6 +88,10 @@ void notice_srv_hook(const unsigned char* reply, std::size_t size) {
   guarded([&] { notice_srv(the_core(), {reply, size}); });
 }
 
+void connecting_anew_hook(int fd) {
+  guarded([&] { connecting_anew(the_core(), fd); });
+}
+
 void fds_closing_hook(unsigned first, unsigned last) {
   guarded([&] { fds_closing(the_core(), first, last); });
 }
@@ -197,6 +201,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .synthesise = synthesise_hook,
              .ipv4_behind = ipv4_behind_hook,
              .fds_closing = fds_closing_hook,
+             .connecting_anew = connecting_anew_hook,
              .fds_leaving = fds_leaving_hook,
              .wait_limit = wait_limit_hook,
              .change_epoll = change_epoll_hook,

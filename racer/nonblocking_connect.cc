@@ -244,6 +244,16 @@ bool has_veil_that_survives_exec(const pending_race& r) {
          });
 }
 
+// The numbers `first` to `last` show the race's sockets no more.
+void let_go_of(core& c, pending_race& r, unsigned first, unsigned last, time_point now) {
+  for (std::size_t i = r.sockets.size(); r.used && i-- > 0;) {
+    const program_socket s = r.sockets[i];
+    if (!covers(first, last, s.fd) || leave_veil_to_copy(r, r.sockets[i], first, last)) continue;
+    r.sockets.erase(i);
+    let_go(c, r, s.cookie, now);
+  }
+}
+
 // A socket of another thread that is inside connect() goes on alone. (That of this one is inside no other call.)
 bool can_be_left_alone(const pending_race& r) { return (r.armed || r.driven) && !r.published; }
 
@@ -407,17 +417,20 @@ void fds_closing(core& c, unsigned first, unsigned last) {
   if (!guard) return;  // the cookie will tell
   const time_point now = clock_now();
   c.races.for_each_used([&](pending_race& r) {
-    if (!r.non_blocking) {
-      if (can_be_left_alone(r) && covers(first, last, r.fd))
-        abandon(c, r, "the program closed the fd");
-      return;
-    }
-    for (std::size_t i = r.sockets.size(); r.used && i-- > 0;) {
-      const program_socket s = r.sockets[i];
-      if (!covers(first, last, s.fd) || leave_veil_to_copy(r, r.sockets[i], first, last)) continue;
-      r.sockets.erase(i);
-      let_go(c, r, s.cookie, now);
-    }
+    if (r.non_blocking)
+      let_go_of(c, r, first, last, now);
+    else if (can_be_left_alone(r) && covers(first, last, r.fd))
+      abandon(c, r, "the program closed the fd");
+  });
+}
+
+void connecting_anew(core& c, int fd) {
+  const patient_guard guard(c, patience_to_begin);
+  if (!guard) return;
+  const time_point now = clock_now();
+  const auto number = static_cast<unsigned>(fd);
+  c.races.for_each_used([&](pending_race& r) {
+    if (r.non_blocking) let_go_of(c, r, number, number, now);
   });
 }
 

@@ -36,6 +36,7 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now);
 
 // See abi.h. All of them take the lock.
 void fds_closing(core& c, unsigned first, unsigned last);
+void connecting_anew(core& c, int fd);
 void fds_leaving(core& c, const int* fds, unsigned count);
 std::int64_t wait_limit(core& c, const int* fds, unsigned count, std::uint64_t signals);
 int change_epoll(core& c, int set, int operation, int fd, epoll_event* event);

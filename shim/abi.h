@@ -360,6 +360,9 @@ struct happy_engine {
 
   /* Non-blocking races. The descriptors `first` to `last` are about to mean something else. */
   void (*fds_closing)(unsigned first, unsigned last);
+  /* The socket behind `fd` is not connecting, and will be connected anew: its race ends, unless a thread is inside
+   * connect(fd), which may not have come to the kernel yet. */
+  void (*connecting_anew)(int fd);
   /* These are about to be another process's, too; `fds` NULL: by exec(), all that are not close-on-exec. Their races
    * end, and the program's own attempts go on. Signal-safe. */
   void (*fds_leaving)(const int* fds, unsigned count);

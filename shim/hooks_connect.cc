@@ -353,17 +353,29 @@ int plain_connect(int fd, const sockaddr* to, socklen_t length) {
   return second_way(real->connect(fd, to, length), fd, to, length);
 }
 
+bool is_disconnected(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  return raw_syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, reinterpret_cast<long>(&info),
+                     reinterpret_cast<long>(&length)) == 0 &&
+         info.tcpi_state == TCP_CLOSE;
+}
+
 // What a disconnected socket connects to from here on is not its race's, which before the delay has passed would not
 // notice.
 void end_race_if_disconnected(int fd) {
-  if (!races_pending()) return;
-  tcp_info info{};
-  socklen_t length = sizeof info;
-  if (raw_syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, reinterpret_cast<long>(&info),
-                  reinterpret_cast<long>(&length)) == 0 &&
-      info.tcpi_state == TCP_CLOSE) {
+  if (races_pending() && is_disconnected(fd))
     note_closing(static_cast<unsigned>(fd), static_cast<unsigned>(fd));
-  }
+}
+
+// The same of one that has failed, and is connected again.
+void end_failed_race(int fd) {
+  if (!races_pending() || !is_disconnected(fd)) return;
+  const happy_engine* engine = loaded_engine();
+  if (engine == nullptr) return;
+  errno_saver keep;
+  engine_visit visit;
+  engine->connecting_anew(fd);
 }
 
 bool disconnects(const sockaddr* to, socklen_t length) {
@@ -381,7 +393,7 @@ bool disconnects(const sockaddr* to, socklen_t length) {
     end_race_if_disconnected(fd);
     return result;
   }
-  end_race_if_disconnected(fd);  // it has failed
+  end_failed_race(fd);
   const pass_reason reason = judge_connect(to, length);
   if (reason != pass_reason::none) {
     trace_pass("connect", reason);

@@ -4,7 +4,7 @@
 //
 // WHAT: alias    the fd was dup()ed and is in an epoll set before connect()
 //       family   the parent makes the socket, a child connects it, the parent uses it
-//       threads  two threads connect() the same fd, three times
+//       threads  two threads connect() the same fd, sixteen times at once
 //       strange  connect() with every wrong argument, twice, listening, non-blocking ...
 
 #include "hardening.h"
@@ -43,25 +43,36 @@ static void family(void) {
   printf("send %s\n", result(send(fd, "x", 1, MSG_NOSIGNAL) != 1));
 }
 
-static pthread_barrier_t together;
-static void* connect_shared(void* unused) {
-  (void)unused;
-  pthread_barrier_wait(&together);
-  return (void*)(intptr_t)(to_first(fd) ? errno : 0);
+#define PAIRS 16
+static struct {
+  pthread_barrier_t together;
+  pthread_t threads[2];
+  int fd;
+} pairs[PAIRS];
+
+static void* connect_shared(void* pair) {
+  const size_t i = (size_t)(intptr_t)pair;
+  pthread_barrier_wait(&pairs[i].together);
+  // EISCONN: this thread came to it when the other's connect() was over.
+  return (void*)(intptr_t)(to_first(pairs[i].fd) && errno != EISCONN ? errno : 0);
+}
+
+static void begin_pair(size_t i) {
+  pthread_barrier_init(&pairs[i].together, NULL, 2);
+  pairs[i].fd = make();
+  for (int j = 0; j < 2; ++j)
+    pthread_create(&pairs[i].threads[j], NULL, connect_shared, (void*)(intptr_t)i);
 }
 
 static void two_threads(void) {
-  pthread_barrier_init(&together, NULL, 2);
-  for (int i = 0; i < 3; ++i) {
-    pthread_t threads[2];
+  for (size_t i = 0; i < PAIRS; ++i) begin_pair(i);
+  for (size_t i = 0; i < PAIRS; ++i) {
     void* errors[2];
-    fd = make();
-    for (int j = 0; j < 2; ++j) pthread_create(&threads[j], NULL, connect_shared, NULL);
-    for (int j = 0; j < 2; ++j) pthread_join(threads[j], &errors[j]);
+    for (int j = 0; j < 2; ++j) pthread_join(pairs[i].threads[j], &errors[j]);
     int ok = !errors[0] + !errors[1];
-    printf("round %d ok, %d in all, echo %d\n", ok,
-           (int)((intptr_t)errors[0] + (intptr_t)errors[1]), ok ? echo_works(fd) : -1);
-    close(fd);
+    printf("%d ok, %d in all, echo %d\n", ok, (int)((intptr_t)errors[0] + (intptr_t)errors[1]),
+           ok ? echo_works(pairs[i].fd) : -1);
+    close(pairs[i].fd);
   }
 }
 
