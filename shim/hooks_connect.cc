@@ -14,8 +14,7 @@
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/bound_ports.h"
-#include "shim/departure.h"
-#include "shim/engine_visit.h"
+#include "shim/engine_calls.h"
 #include "shim/hints.h"
 #include "shim/loader.h"
 #include "shim/pending.h"
@@ -29,18 +28,6 @@
 
 namespace happy {
 namespace {
-
-// What a departure_watch hands over.
-struct departure {
-  const happy_engine* engine;
-  happy_connect* call;
-};
-
-void leave(void* argument) {
-  const auto* d = static_cast<const departure*>(argument);
-  engine_visit visit;
-  d->engine->connect_left(d->call);
-}
 
 happy_step begin(const happy_engine* engine, happy_connect& call) {
   engine_visit visit;
@@ -124,8 +111,7 @@ happy_step poll_for_race(const happy_engine* engine, happy_connect& call) {
 
 // Goes through the steps after the first until there is a result.
 void run(const happy_engine* engine, happy_connect& call, happy_step step) {
-  departure from{engine, &call};
-  departure_watch watch(leave, &from);
+  const left_call_watch<happy_connect> watch(engine->connect_left, call);
   while (step != HAPPY_STEP_RESULT) {
     switch (step) {
       case HAPPY_STEP_CONNECT: step = connect_now(engine, call); break;
@@ -370,12 +356,8 @@ void end_race_if_disconnected(int fd) {
 
 // The same of one that has failed, and is connected again.
 void end_failed_race(int fd) {
-  if (!races_pending() || !is_disconnected(fd)) return;
-  const happy_engine* engine = loaded_engine();
-  if (engine == nullptr) return;
-  errno_saver keep;
-  engine_visit visit;
-  engine->connecting_anew(fd);
+  if (races_pending() && is_disconnected(fd))
+    tell_engine([&](const happy_engine& engine) { engine.connecting_anew(fd); });
 }
 
 bool disconnects(const sockaddr* to, socklen_t length) {

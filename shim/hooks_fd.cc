@@ -6,9 +6,8 @@
 
 #include <climits>
 
-#include "shim/engine_visit.h"
+#include "shim/engine_calls.h"
 #include "shim/late_function.h"
-#include "shim/loader.h"
 #include "shim/pending.h"
 #include "shim/readable.h"
 
@@ -21,20 +20,8 @@ constinit late_function<int (*)(int, int, int)> real_dup3{"dup3"};
 constinit late_function<int (*)(unsigned, unsigned, int)> real_close_range{"close_range"};
 constinit late_function<void (*)(int)> real_closefrom{"closefrom"};
 
-void tell_closing(unsigned first, unsigned last) {
-  const happy_engine* engine = loaded_engine();
-  if (engine == nullptr) return;
-  errno_saver keep;
-  engine_visit visit;
-  engine->fds_closing(first, last);
-}
-
 void tell_leaving(const int* fds, unsigned count) {
-  const happy_engine* engine = loaded_engine();
-  if (engine == nullptr) return;
-  errno_saver keep;
-  engine_visit visit;
-  engine->fds_leaving(fds, count);
+  tell_engine([&](const happy_engine& engine) { engine.fds_leaving(fds, count); });
 }
 
 // Those that the message carries. What cannot be read, or makes no sense, the kernel refuses.
@@ -63,7 +50,8 @@ void note_sending(const msghdr* message) {
 }
 
 void note_closing(unsigned first, unsigned last) {
-  if (races_pending()) tell_closing(first, last);
+  if (races_pending())
+    tell_engine([&](const happy_engine& engine) { engine.fds_closing(first, last); });
 }
 
 }  // namespace happy

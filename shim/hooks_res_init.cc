@@ -3,9 +3,8 @@
 
 #include <resolv.h>
 
-#include "shim/engine_visit.h"
+#include "shim/engine_calls.h"
 #include "shim/late_function.h"
-#include "shim/loader.h"
 #include "shim/process.h"
 
 // glibc's header renames what programs write.
@@ -21,11 +20,7 @@ constinit late_function<int (*)()> real_res_init{"__res_init"};
 
 extern "C" __attribute__((visibility("default"))) int __res_init() noexcept {
   const int code = happy::real_res_init.get()();
-  if (!happy::hooks_live() || happy::foreign_process()) return code;
-  const happy_engine* engine = happy::loaded_engine();
-  if (engine == nullptr) return code;
-  happy::errno_saver keep;
-  happy::engine_visit visit;
-  engine->forget_answers();
+  if (happy::hooks_live() && !happy::foreign_process())
+    happy::tell_engine([](const happy_engine& engine) { engine.forget_answers(); });
   return code;
 }

@@ -6,8 +6,7 @@
 #include <poll.h>
 
 #include "shim/base/real_functions.h"
-#include "shim/departure.h"
-#include "shim/engine_visit.h"
+#include "shim/engine_calls.h"
 #include "shim/host_lookup.h"
 #include "shim/late_function.h"
 #include "shim/late_libc.h"
@@ -26,39 +25,8 @@ namespace {
 constinit late_function<decltype(&::getaddrinfo)> real_getaddrinfo{"getaddrinfo"};
 constinit late_function<decltype(&::freeaddrinfo)> real_freeaddrinfo{"freeaddrinfo"};
 
-// What a departure_watch hands over.
-struct departure {
-  const happy_engine* engine;
-  happy_lookup* call;
-};
-
-void leave(void* argument) {
-  const auto* d = static_cast<const departure*>(argument);
-  engine_visit visit;
-  d->engine->lookup_left(d->call);
-}
-
-happy_lookup_step begin(const happy_engine* engine, happy_lookup& call) {
-  engine_visit visit;
-  return engine->lookup_begin(&call);
-}
-
-happy_lookup_step go_on(const happy_engine* engine, happy_lookup& call) {
-  engine_visit visit;
-  return engine->lookup_continue(&call);
-}
-
-// getaddrinfo() is a cancellation point, and programs jump out of it: nothing that has to be undone is
-// on the stack while it sleeps, but what `leave` undoes.
 happy_lookup_step ask(const happy_engine* engine, happy_lookup& call) {
-  happy_lookup_step step = begin(engine, call);
-  departure from{engine, &call};
-  departure_watch watch(leave, &from);
-  while (step == HAPPY_LOOKUP_POLL) {
-    real->poll(call.fds, call.fd_count, call.timeout_ms);  // EINTR: the engine looks at the clock
-    step = go_on(engine, call);
-  }
-  return step;
+  return ask_in_steps(call, engine->lookup_begin, engine->lookup_continue, engine->lookup_left);
 }
 
 void describe(happy_lookup& call, const happy_question& question) {
@@ -67,6 +35,7 @@ void describe(happy_lookup& call, const happy_question& question) {
   call.host = nullptr;
   call.code = 0;
   call.left_error = -1;
+  call.id = 0;
   call.single_threaded = single_threaded() ? 1 : 0;
   call.complete = wants_complete_results() ? 1 : 0;
 }

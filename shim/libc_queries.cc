@@ -7,8 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "shim/base/real_functions.h"
-#include "shim/engine_visit.h"
+#include "shim/engine_calls.h"
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/next_function.h"
@@ -25,39 +24,10 @@ constinit late_function<int (*)(res_state)> real_res_ninit{"__res_ninit"};
 [[gnu::tls_model("initial-exec")]] constinit thread_local res_state reordered = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local int taken_from = 0;
 
-// What a departure_watch hands over.
-struct departure {
-  const happy_engine* engine;
-  happy_query* call;
-};
-
-void leave(void* argument) {
-  const auto* d = static_cast<const departure*>(argument);
-  engine_visit visit;
-  d->engine->query_left(d->call);
-}
-
-happy_lookup_step begin(const happy_engine* engine, happy_query& call) {
-  engine_visit visit;
-  return engine->query_begin(&call);
-}
-
-happy_lookup_step go_on(const happy_engine* engine, happy_query& call) {
-  engine_visit visit;
-  return engine->query_continue(&call);
-}
-
 bool ask(const happy_engine* engine, happy_query& call) {
   const errno_saver keep;
-  // A signal that came meanwhile is handled at the end of begin(), and may be the end of this frame.
-  departure from{engine, &call};
-  departure_watch watch(leave, &from);
-  happy_lookup_step step = begin(engine, call);
-  while (step == HAPPY_LOOKUP_POLL) {
-    real->poll(call.fds, call.fd_count, call.timeout_ms);
-    step = go_on(engine, call);
-  }
-  return step == HAPPY_LOOKUP_DONE;
+  return ask_in_steps(call, engine->query_begin, engine->query_continue, engine->query_left) ==
+         HAPPY_LOOKUP_DONE;
 }
 
 // Transfers take many messages.
