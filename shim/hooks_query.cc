@@ -85,29 +85,17 @@ bool answered(const char* function, const question& q, scope s, res_state state,
                       s == scope::search_list, size);
 }
 
-// `state`: what the functions with an n take first.
+// `state`: what the functions with an n take first; the others have the thread's.
 template <typename Function, typename... State>
-int ask_libc(Function ask, const question& q, State... state) {
-  const answering_first order{state...};
-  return ask(state..., q.name, q.record_class, q.type, q.answer, q.room);
-}
-
-int query(query_function ask, scope s, const question& q) {
+int query(late_function<Function>& function, scope s, const question& q, State... state) {
+  const Function ask = function.get();
   if (ask == nullptr) return no_such_function();
   silent_nameservers::give_back();
   int size = -1;
-  const char* function = s == scope::name ? "res_query" : "res_search";
-  if (!answered(function, q, s, nullptr, size)) size = ask_libc(ask, q);
-  notice(q, std::min(size, q.room));
-  return size;
-}
-
-int query(state_function ask, scope s, const question& q, res_state state) {
-  if (ask == nullptr) return no_such_function();
-  silent_nameservers::give_back();
-  int size = -1;
-  const char* function = s == scope::name ? "res_nquery" : "res_nsearch";
-  if (!answered(function, q, s, state, size)) size = ask_libc(ask, q, state);
+  if (!answered(function.name(), q, s, res_state{state...}, size)) {
+    const answering_first order{state...};
+    size = ask(state..., q.name, q.record_class, q.type, q.answer, q.room);
+  }
   notice(q, std::min(size, q.room));
   return size;
 }
@@ -117,51 +105,38 @@ int query(state_function ask, scope s, const question& q, res_state state) {
 
 #define HAPPY_EXPORT extern "C" __attribute__((visibility("default")))
 
-// libc has each function under two names.
 HAPPY_EXPORT int res_query(const char* name, int record_class, int type, unsigned char* answer,
                            int room) noexcept {
-  return happy::query(happy::real_res_query.get(), happy::scope::name,
+  return happy::query(happy::real_res_query, happy::scope::name,
                       {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int res_search(const char* name, int record_class, int type, unsigned char* answer,
                             int room) noexcept {
-  return happy::query(happy::real_res_search.get(), happy::scope::search_list,
+  return happy::query(happy::real_res_search, happy::scope::search_list,
                       {name, record_class, type, answer, room});
 }
 
 HAPPY_EXPORT int res_nquery(res_state state, const char* name, int record_class, int type,
                             unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nquery.get(), happy::scope::name,
+  return happy::query(happy::real_res_nquery, happy::scope::name,
                       {name, record_class, type, answer, room}, state);
 }
 
 HAPPY_EXPORT int res_nsearch(res_state state, const char* name, int record_class, int type,
                              unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nsearch.get(), happy::scope::search_list,
+  return happy::query(happy::real_res_nsearch, happy::scope::search_list,
                       {name, record_class, type, answer, room}, state);
 }
 
-HAPPY_EXPORT int __res_query(const char* name, int record_class, int type, unsigned char* answer,
-                             int room) noexcept {
-  return happy::query(happy::real_res_query.get(), happy::scope::name,
-                      {name, record_class, type, answer, room});
-}
+// libc has each function under two names.
+#define HAPPY_ALIAS(name) extern "C" __attribute__((visibility("default"), alias(name)))
 
-HAPPY_EXPORT int __res_search(const char* name, int record_class, int type, unsigned char* answer,
-                              int room) noexcept {
-  return happy::query(happy::real_res_search.get(), happy::scope::search_list,
-                      {name, record_class, type, answer, room});
-}
-
-HAPPY_EXPORT int __res_nquery(res_state state, const char* name, int record_class, int type,
-                              unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nquery.get(), happy::scope::name,
-                      {name, record_class, type, answer, room}, state);
-}
-
-HAPPY_EXPORT int __res_nsearch(res_state state, const char* name, int record_class, int type,
-                               unsigned char* answer, int room) noexcept {
-  return happy::query(happy::real_res_nsearch.get(), happy::scope::search_list,
-                      {name, record_class, type, answer, room}, state);
-}
+HAPPY_ALIAS("res_query")
+int __res_query(const char*, int, int, unsigned char*, int) noexcept;
+HAPPY_ALIAS("res_search")
+int __res_search(const char*, int, int, unsigned char*, int) noexcept;
+HAPPY_ALIAS("res_nquery")
+int __res_nquery(res_state, const char*, int, int, unsigned char*, int) noexcept;
+HAPPY_ALIAS("res_nsearch")
+int __res_nsearch(res_state, const char*, int, int, unsigned char*, int) noexcept;

@@ -20,6 +20,8 @@ class late_function {
     for (std::size_t i = 0; i < Size; ++i) name_[i] = name[i];
   }
 
+  const char* name() const { return name_; }
+
   // nullptr where libc has none. Not signal-safe the first time.
   Function get() {
     const Function found = found_.load(std::memory_order_acquire);
