@@ -13,7 +13,6 @@
 namespace happy {
 namespace {
 
-constexpr std::uint16_t dns_port = 53;
 static_assert(max_query_fds <= HAPPY_MAX_LOOKUP_FDS);
 
 // Null: resolv.conf is one that only libc understands.

@@ -43,7 +43,7 @@ class dns_query {
   // Sends the first packet. An errno if nothing could be started; that no nameserver could be sent
   // to is an answer. `port` is for tests.
   static result<dns_query> start(const std::string& name, record_type type,
-                                 const resolver_config& config, std::uint16_t port = 53,
+                                 const resolver_config& config, std::uint16_t port = dns_port,
                                  query_reading reading = query_reading::meaning);
 
   // What to poll for now; changes with every call of process or process_timeouts.

@@ -114,12 +114,13 @@ answer_kind kind_of(unsigned rcode) {
   }
 }
 
+bool is_zero(bytes packet, std::size_t at) { return packet[at] == 0 && packet[at + 1] == 0; }
+
 // Nothing is there, and the nameserver neither knows nor asks who would: for glibc it has failed.
 bool is_referral(bytes packet) {
-  const auto is_zero = [&](std::size_t at) { return packet[at] == 0 && packet[at + 1] == 0; };
   return (packet[flags_at] & authoritative) == 0 &&
-         (packet[flags_at + 1] & recursion_available) == 0 && is_zero(answer_count_at) &&
-         is_zero(additional_count_at);
+         (packet[flags_at + 1] & recursion_available) == 0 && is_zero(packet, answer_count_at) &&
+         is_zero(packet, additional_count_at);
 }
 
 // What the code of a header says; what only the records can tell is left to them.
@@ -274,9 +275,8 @@ answer keep_reply(record_type type, std::span<const std::uint8_t> packet) {
   answer a;
   a.type = type;
   read_code(packet, a);
-  const bool empty =
-      packet.size() < header_size || (packet[answer_count_at] | packet[answer_count_at + 1]) == 0;
-  if (a.kind == answer_kind::positive && empty) a.kind = answer_kind::no_data;
+  if (a.kind == answer_kind::positive && is_zero(packet, answer_count_at))
+    a.kind = answer_kind::no_data;
   a.packet.assign(packet.begin(), packet.end());
   return a;
 }

@@ -19,6 +19,9 @@ namespace happy {
 // second each, two rounds would outlast every program's patience.
 inline constexpr std::size_t max_nameservers = 16;
 
+// resolv.conf names no other.
+inline constexpr std::uint16_t dns_port = 53;
+
 // glibc's RES_MAXNDOTS, RES_MAXRETRANS, RES_MAXRETRY: larger values count as these.
 inline constexpr int max_ndots = 15;
 inline constexpr int max_timeout_s = 30;

@@ -10,8 +10,6 @@
 namespace happy {
 namespace {
 
-constexpr std::uint16_t dns_port = 53;
-
 // The state's nameserver number `i`; an IPv6 one stands in the extension. False: none that we could ask.
 bool nameserver(const struct __res_state& state, int i, endpoint& out) {
   const sockaddr_in& ipv4 = state.nsaddr_list[i];

@@ -127,15 +127,15 @@ struct happy_hint {
  * Written with atomic operations. */
 struct happy_pending {
   uint32_t bridged; /* not 0: addresses of the bridging pool were handed out */
-  uint32_t
-      datagram_options; /* not 0: the program has set an IPv4 option that means nothing to TCP (ip_options.h) */
+  /* Not 0: the program has set an IPv4 option that means nothing to TCP (ip_options.h). */
+  uint32_t datagram_options;
   uint32_t races;   /* sockets of the program are being raced, or may soon be */
   uint32_t clocked; /* of these races, those whose delay the program's waiting calls watch */
   /* Raised before and after every setsockopt() of the program's while races are pending. */
   uint32_t option_changes;
   uint32_t uses_io_uring; /* not 0: it may make calls that no hook sees */
-  uint32_t
-      notes_registrations; /* not 0: every change of an epoll set is to be made by change_epoll() */
+  /* Not 0: every change of an epoll set is to be made by change_epoll(). */
+  uint32_t notes_registrations;
   /* Raised before a socket that shows nothing is given an attempt of its own, with the engine's lock held
    * until it has one: who wakes meanwhile has seen a socket without any, and is to look again. */
   uint32_t restarts;
@@ -231,10 +231,10 @@ struct happy_lookup {
 
 /* One res_query() and the like, on the caller's stack. */
 struct happy_query {
-  const struct __res_state*
-      state;        /* from the caller, as are the next four: whom libc would ask, and how */
-  const char* name; /* complete: nothing is searched */
-  int type;         /* of the class IN */
+  /* From the caller, down to `room`. */
+  const struct __res_state* state; /* whom libc would ask, and how */
+  const char* name;                /* complete: nothing is searched */
+  int type;                        /* of the class IN */
   unsigned char* answer;
   size_t room;
 

@@ -1,5 +1,6 @@
-// The hook of bind(): a socket that the program takes for an IPv4 one is bound as one. It remembers which sockets left the choice of the port to the kernel. Later both
-// look alike, but only a port that the program chose itself keeps its connect() from being raced.
+// The hook of bind(): a socket that the program takes for an IPv4 one is bound as one. It remembers which sockets left
+// the choice of the port to the kernel. Later both look alike, but only a port that the program chose itself keeps its
+// connect() from being raced.
 
 #include <netinet/in.h>
 #include <sys/socket.h>

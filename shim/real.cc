@@ -38,7 +38,6 @@ bool find(Function& slot, const char* name) {
 
 bool find_late_libc() {
   return find(libc.dlopen, "dlopen") && find(libc.dlinfo, "dlinfo") &&
-
          find(libc.pthread_attr_init, "pthread_attr_init") &&
          find(libc.pthread_attr_setdetachstate, "pthread_attr_setdetachstate") &&
          find(libc.pthread_attr_setstacksize, "pthread_attr_setstacksize") &&
