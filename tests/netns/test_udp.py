@@ -191,6 +191,19 @@ while True:
     s.sendto(b"%d " % client[1] + data, client)
 """
 
+def _run_far_and_near(network, program):
+    """Runs a Python program whose arguments are two hosts that echo: behind the NAT64, and one that IPv4 has a route for."""
+    far, near = "198.51.100.10", "10.9.9.1"
+    nat64.start_translator(network)
+    topology.call("ip", "-n", "s", "addr", "add", f"{far}/32", "dev", "lo")
+    topology.call("ip", "-n", "c", "addr", "add", "10.9.9.2/24", "dev", "c0")
+    topology.call("ip", "-n", "r", "addr", "add", f"{near}/24", "dev", "r0")
+    for namespace, address in (("s", far), ("r", near)):
+        network.start_daemon(namespace, "/usr/bin/python3", "-c", ECHO, address)
+    network.wait_ready()
+    return network.run(["/usr/bin/python3", "-c", program, far, near], happy=True, environment=ON)
+
+
 PORTS = """
 import errno, socket, sys
 far, near = (sys.argv[1], 7777), (sys.argv[2], 7777)
@@ -231,14 +244,7 @@ except OSError as e:
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def udp_ports(network):
     """The port that a program was told stays, and what IPv4 has a route for goes natively, before NAT64 and after it."""
-    nat64.start_translator(network)
-    topology.call("ip", "-n", "s", "addr", "add", "198.51.100.10/32", "dev", "lo")
-    topology.call("ip", "-n", "c", "addr", "add", "10.9.9.2/24", "dev", "c0")
-    topology.call("ip", "-n", "r", "addr", "add", "10.9.9.1/24", "dev", "r0")
-    for namespace, address in (("s", "198.51.100.10"), ("r", "10.9.9.1")):
-        network.start_daemon(namespace, "/usr/bin/python3", "-c", ECHO, address)
-    network.wait_ready()
-    run = network.run(["/usr/bin/python3", "-c", PORTS, "198.51.100.10", "10.9.9.1"], happy=True, environment=ON)
+    run = _run_far_and_near(network, PORTS)
     once = ["[] 0.0.0.0 True 0"] + ["True True 2 True"] * 2
     check_equal(run.output.splitlines(), once * 6 + ["True ('0.0.0.0', 4322)"], "what the program sees")
     check_equal(run.status, 0, "status")
@@ -302,14 +308,7 @@ except OSError as e:
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def udp_control_messages(network):
     """What comes beside a datagram, and goes with it, is IPv4's: IP_PKTINFO, TTL and TOS, and the errors of the network."""
-    nat64.start_translator(network)
-    topology.call("ip", "-n", "s", "addr", "add", "198.51.100.10/32", "dev", "lo")
-    topology.call("ip", "-n", "c", "addr", "add", "10.9.9.2/24", "dev", "c0")
-    topology.call("ip", "-n", "r", "addr", "add", "10.9.9.1/24", "dev", "r0")
-    for namespace, address in (("s", "198.51.100.10"), ("r", "10.9.9.1")):
-        network.start_daemon(namespace, "/usr/bin/python3", "-c", ECHO, address)
-    network.wait_ready()
-    run = network.run(["/usr/bin/python3", "-c", CONTROL, "198.51.100.10", "10.9.9.1"], happy=True, environment=ON)
+    run = _run_far_and_near(network, CONTROL)
     told = ["True 0 True True True True 1 True"] * 5 + ["True (0, [(0, 8, 12)])"] * 2 + ["True "] * 3
     check_equal(run.output.splitlines(), told * 2 + ["b'lost' True True ECONNREFUSED 2 3 3 2 True", "ECONNREFUSED True"],
                 "what the program sees")

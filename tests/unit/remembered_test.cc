@@ -80,6 +80,19 @@ std::vector<candidate> two_candidates() {
   return {first, second};
 }
 
+const history_note silent_ipv6{
+    .where = ip("2001:db8::1"), .name = 1, .connected = false, .at = start};
+
+// Adds it to what the file holds, in network 7.
+bool note(history_file& file, history_image& image, history& h, const history_note& what) {
+  return file.update(image, [&](history_image& i) {
+    h.load(i.records, start);
+    const std::uint64_t changed = h.apply(7, what);
+    std::copy(h.image().begin(), h.image().end(), i.records);
+    return changed;
+  });
+}
+
 struct stat status_of(mode_t mode, uid_t owner, off_t size, nlink_t links = 1) {
   struct stat s {};
   s.st_mode = mode;
@@ -99,12 +112,7 @@ TEST_CASE("history file: what is written is read, by this process and the next",
   history_image image;
   CHECK_FALSE(file.read(image));
   history h(seconds(60));
-  CHECK(file.update(image, [&](history_image& i) {
-    const std::uint64_t changed =
-        h.apply(7, {.where = ip("2001:db8::1"), .name = 1, .connected = false, .at = start});
-    std::copy(h.image().begin(), h.image().end(), i.records);
-    return changed;
-  }));
+  CHECK(note(file, image, h, silent_ipv6));
   history_file other;
   other.set_folder(folder.path());
   CHECK(other.has_changed());
@@ -115,13 +123,8 @@ TEST_CASE("history file: what is written is read, by this process and the next",
   CHECK(again.is_demoted(7, ip("2001:db8::1"), 1, start));
   CHECK_FALSE(file.has_changed());  // its own change is no news
   // One record more: the others stay.
-  CHECK(other.update(image, [&](history_image& i) {
-    again.load(i.records, start);
-    const std::uint64_t changed =
-        again.apply(7, {.where = ip("192.0.2.1"), .name = 1, .connected = true, .at = start});
-    std::copy(again.image().begin(), again.image().end(), i.records);
-    return changed;
-  }));
+  CHECK(note(other, image, again,
+             {.where = ip("192.0.2.1"), .name = 1, .connected = true, .at = start}));
   REQUIRE(file.read(image));
   h.load(image.records, start);
   CHECK(h.was_used(7, ip("192.0.2.1"), start));
@@ -150,13 +153,7 @@ bool keeps_changes(const runtime_folder& folder) {
   file.set_folder(folder.path());
   history_image image;
   history h(seconds(60));
-  const bool written = file.update(image, [&](history_image& i) {
-    h.load(i.records, start);
-    const std::uint64_t changed =
-        h.apply(7, {.where = ip("2001:db8::1"), .name = 1, .connected = false, .at = start});
-    std::copy(h.image().begin(), h.image().end(), i.records);
-    return changed;
-  });
+  const bool written = note(file, image, h, silent_ipv6);
   history_file other;
   other.set_folder(folder.path());
   if (!other.read(image)) return false;
