@@ -1,26 +1,8 @@
 #!/bin/sh
 # Tests of scripts/happy-lab; needs what tests/netns needs. Ends with "N passed, N failed".
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' HUP INT TERM
+. "$(dirname "$0")/verdicts"
 make --no-print-directory -s all lab >&2 || exit 1
 unset LD_PRELOAD
-
-passed=0
-failed=0
-
-verdict() {
-  if [ "$2" = "$3" ]; then
-    passed=$((passed + 1))
-    printf 'ok   %s\n' "$1"
-  else
-    failed=$((failed + 1))
-    printf 'FAIL %s\n     expected: %s\n     got:      %s\n' "$1" "$2" "$3"
-  fi
-}
 
 # complaint STATUS TEXT NAME ARGUMENTS...: nothing on standard output, one line on standard error.
 complaint() {
@@ -136,5 +118,4 @@ verdict 'own-drop' 'timeout timeout timeout timeout' "$(scripts/happy-lab own-dr
 verdict 'the mark is that of the library' "$(sed -n 's/^#define HAPPY_SWAP_MARK \(.*\)u$/\1/p' shim/abi.h)" \
   "$(sed -n 's/^_OWN_SYN = "meta mark \([^ ]*\) .*/\1/p' tests/netns/faults.py)"
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+count_verdicts

@@ -232,5 +232,4 @@ verdict 'an empty entry of PATH is this folder' ran "$(cd "$work/second" && PATH
 ln -s "$(command -v dash || command -v sh)" "$work/first/sh"
 verdict 'without od, dd and grep' ran "$(PATH="$work/second" "$happy_run" which 2>&1)"
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+count_verdicts

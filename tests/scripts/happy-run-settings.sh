@@ -171,5 +171,4 @@ for shell in 'bash --posix' 'busybox sh' mksh; do
   verdict "$shell: LD_PRELOAD" "$library:$other" "$(LD_PRELOAD="$other" $shell "$happy_run" sh -c 'printf %s "$LD_PRELOAD"')"
 done
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+count_verdicts

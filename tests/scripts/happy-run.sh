@@ -131,5 +131,4 @@ verdict 'the installed copy replaces that of the clone' "$work/prefix/lib/libhap
 make -s -C "$clone" -f "$PWD/Makefile" DESTDIR= PREFIX="$work/prefix" uninstall >/dev/null
 verdict 'uninstall leaves no file' '' "$(find "$work/prefix" -type f)"
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+count_verdicts

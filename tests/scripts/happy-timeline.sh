@@ -1,14 +1,6 @@
 #!/bin/sh
 # Tests of scripts/happy-timeline with traces that are none. Ends with "N passed, N failed".
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' HUP INT TERM
-
-passed=0
-failed=0
+. "$(dirname "$0")/verdicts"
 
 # timeline STATUS OUTPUT NAME ARGUMENTS...: both streams in one.
 timeline() {
@@ -16,19 +8,7 @@ timeline() {
   name=$3
   shift 3
   got=$(scripts/happy-timeline "$@" 2>&1)
-  verdict "$?: $got"
-}
-
-# verdict GOT: against `want`.
-verdict() {
-  got=$1
-  if [ "$want" = "$got" ]; then
-    passed=$((passed + 1))
-    printf 'ok   %s\n' "$name"
-  else
-    failed=$((failed + 1))
-    printf 'FAIL %s\n     expected: %s\n     got:      %s\n' "$name" "$want" "$got"
-  fi
+  verdict "$name" "$want" "$?: $got"
 }
 
 # odd NAME LINE...: lines that are no events, between two that are.
@@ -51,10 +31,7 @@ odd 'nested without end' "$(printf '%30000s' '' | tr ' ' '[')"
 printf '{"time_ms":1,"pid":1,"event":"lookup","name":"\\u001b[31mred\\u0007\\ud800"}\n' >"$work/trace"
 timeline 0 '      0.0 ms  lookup      \u001b[31mred\u0007\ud800' 'what a terminal would obey' "$work/trace"
 timeline 1 "happy-timeline: $work: Is a directory" 'a folder' "$work"
-want='1: happy-timeline: standard output: No space left on device'
-name='a full disk'
 got=$(scripts/happy-timeline "$work/trace" 2>&1 >/dev/full)
-verdict "$?: $got"
+verdict 'a full disk' '1: happy-timeline: standard output: No space left on device' "$?: $got"
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+count_verdicts

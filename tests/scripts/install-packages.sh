@@ -1,15 +1,7 @@
 #!/bin/sh
 # Tests of scripts/install-packages up to where it would change the system; dpkg-query, id and the like
 # are stubs. Ends with "N passed, N failed".
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' HUP INT TERM
-
-passed=0
-failed=0
+. "$(dirname "$0")/verdicts"
 
 # expect NAME STATUS TEXT ARGUMENTS...: the status, and at most one line, which holds TEXT (nothing
 # at all if TEXT is empty). PATH is the stubs and the tools that the script needs.
@@ -26,13 +18,7 @@ expect() {
   else
     [ "$lines" -eq 0 ] || got="$got: $(cat "$work/out")"
   fi
-  if [ "$want" = "$got" ]; then
-    passed=$((passed + 1))
-    printf 'ok   %s\n' "$name"
-  else
-    failed=$((failed + 1))
-    printf 'FAIL %s\n     expected: %s, "%s"\n     got:      %s\n' "$name" "$want" "$text" "$got"
-  fi
+  verdict "$name" "$want" "$got"
 }
 
 stub() {
@@ -62,5 +48,4 @@ rm "$work/bin/sudo"
 expect 'neither root nor sudo: says what to install' 1 'only root can install what is missing: apt-get install g++' build
 expect 'unknown group' 2 "unknown group 'nonsense': build, check, demo" nonsense
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+count_verdicts
