@@ -41,7 +41,7 @@ bool may_keep_channels() {
   int version = 0;
   ares_version(&version);
   const bool may =
-      version < first_that_learns && pthread_atfork(nullptr, nullptr, drop_idle_channels) == 0;
+      version < first_that_learns && pthread_atfork(nullptr, nullptr, forget_idle_channels) == 0;
   kept.store(may ? 1 : 0, std::memory_order_release);
   return may;
 }
@@ -114,6 +114,11 @@ int idle_channel_count() {
                                         [](const std::atomic<dns_channel*>& slot) {
                                           return slot.load(std::memory_order_relaxed) != nullptr;
                                         }));
+}
+
+void forget_idle_channels() {
+  for (std::atomic<dns_channel*>& slot : idle_channels)
+    slot.store(nullptr, std::memory_order_relaxed);
 }
 
 void drop_idle_channels() {

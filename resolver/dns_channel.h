@@ -58,9 +58,15 @@ class dns_channel {
 // How many there are: for tests.
 int idle_channel_count();
 
-// What a forked child does by itself: the parent's idle channels are not for it.
+// There are none from then on: for tests.
 //
 // Context:  any thread; frees memory.
 void drop_idle_channels();
+
+// What a forked child does by itself: the parent's idle channels are not for it. They stay in its memory, which is the
+// parent's until somebody writes there: a fork() in a signal handler may have interrupted malloc().
+//
+// Context:  signal-safe.
+void forget_idle_channels();
 
 }  // namespace happy
