@@ -327,14 +327,15 @@ def main():
         print("\n".join(by_title[suite.title()].title() for suite in chosen))
         print("\n".join(f"{mode.name:12} {mode.meaning}" for mode in MODES))
         return 0
-    unknown = [name for name in arguments.modes.split(",") if name not in by_mode]
+    names = [name for name in dict.fromkeys(arguments.modes.split(",")) if name != MODES[0].name]
+    unknown = [name for name in names if name not in by_mode]
     if unknown or not chosen:
         print(f"peers: unknown mode {unknown[0]}" if unknown else "peers: no suite matches", file=sys.stderr)
         return 2
     if trouble := obstacle(chosen):
         print(f"peers: {trouble}", file=sys.stderr)
         return 1
-    comparison = Comparison(arguments.jobs, [MODES[0], *(by_mode[name] for name in arguments.modes.split(","))])
+    comparison = Comparison(arguments.jobs, [MODES[0], *(by_mode[name] for name in names)])
     comparison.run(chosen)
     comparison.print_table(chosen)
     comparison.print_differences()
