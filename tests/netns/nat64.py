@@ -12,13 +12,17 @@ import sys
 import time
 
 import topology
+from cases import check_between
 from topology import LabError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PREFIX = "2001:db8:64::/96"
 ROUTER = "2001:db8:1::1"
 NAMESERVERS = (ROUTER,)
+V6_NAMESERVER = topology.NAMESERVERS[1:]  # the lab's own, which synthesises nothing
 POOL = "192.168.255.0/24"
+CONFIGURED = {"HAPPY_PREF64": PREFIX}
+WITHIN_S = 0.7
 _READY_SECONDS = 10
 
 _TAYGA = """tun-device nat64
@@ -84,6 +88,12 @@ def stop_translator(process):
     topology.call("ip", "-n", "r", "-6", "route", "flush", "2001:db8:ff64::1")
 
 
+def translated_network(network, prefix=PREFIX):
+    """A name with an IPv4 address alone, and a NAT64."""
+    start_translator(network, prefix)
+    return network.host("four", addresses=["198.51.100.10"])
+
+
 def start_clat(network):
     """A 464XLAT in the client (RFC 6877): an IPv4 default route whose packets leave as IPv6."""
     folder = pathlib.Path("/run/lab/clat")
@@ -126,6 +136,21 @@ def start_resolver(network, dns64=PREFIX, local_data=""):
             return
         time.sleep(0.02)
     raise LabError("unbound does not answer")
+
+
+def check_reached(network, host, run, within_s=WITHIN_S):
+    """The program's data came to the IPv4 server, in time; after how many seconds."""
+    def new():
+        return [accept for accept in network.find("accept", address=host.ipv4[0])
+                if accept["time_ms"] >= run.started_ms]
+
+    try:
+        network.wait_for(new, 2)
+    except LabError:
+        raise AssertionError(f"no connection; status {run.status}; output: {run.output.strip()[-300:]!r}") from None
+    seconds = (new()[0]["time_ms"] - run.started_ms) / 1000
+    check_between(seconds, 0, within_s, "seconds to the server's accept()")
+    return seconds
 
 
 # -- router advertisements --

@@ -7,9 +7,9 @@ import matrix
 import nat64
 import topology
 from cases import case, check, check_equal
+from nat64 import V6_NAMESERVER
 from topology import LabError
 
-V6_NAMESERVER = topology.NAMESERVERS[1:]
 ONLY_IPV4 = ("perl-INET", "swaks", "redis-cli", "ncftpls")
 SOCAT = ("socat", "-u", "TCP4:{}:25", "OPEN:/dev/null")
 

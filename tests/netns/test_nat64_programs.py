@@ -6,11 +6,10 @@ import contextlib
 import matrix
 import nat64
 import pivot
-import topology
 from cases import HEAVY, case, check, check_equal
+from nat64 import V6_NAMESERVER
 from topology import LabError
 
-V6_NAMESERVER = topology.NAMESERVERS[1:]
 # Seconds from a program's start to the server's accept(); with a load of 16 on two cores: 0.04 to 0.5, runtimes 0.7.
 WITHIN_S, RUNTIMES_S = 0.7, 1.5
 TRIES = 2  # who is late on a busy machine starts again

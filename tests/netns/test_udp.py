@@ -3,8 +3,8 @@
 import nat64
 import topology
 from cases import case, check, check_equal
+from nat64 import V6_NAMESERVER
 
-V6_NAMESERVER = topology.NAMESERVERS[1:]
 SERVER = topology.NAMESERVERS[0]
 ON = {"HAPPY_PREF64": nat64.PREFIX, "HAPPY_UDP": "1"}
 
