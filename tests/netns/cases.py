@@ -79,6 +79,19 @@ def report(run):
     return dict(line.split(" ", 1) for line in run.output.splitlines() if " " in line)
 
 
+def syns_to(network, *hosts):
+    """(address, port) of first SYNs to any of the hosts, in order."""
+    everywhere = lab.Host("", [a for h in hosts for a in h.ipv6], [a for h in hosts for a in h.ipv4])
+    return [(syn["address"], syn["port"]) for syn in network.syns(everywhere)]
+
+
+def queries(network, *names):
+    """(name, type) of the queries in the order in which they came, repetitions left out."""
+    network.sync()
+    seen = [(event["name"], event["type"]) for event in network.find("query") if not names or event["name"] in names]
+    return list(dict.fromkeys(seen))
+
+
 # -- claims; each raises AssertionError with what was seen --
 
 

@@ -6,18 +6,13 @@ import pathlib
 import subprocess
 import time
 
-from cases import case, check, check_between, check_equal, families, report
+from cases import case, check, check_between, check_equal, families, queries, report, syns_to
 from lab import Host
 from service_records import MALFORMED, record
-from topology import ADDRESSES, NAMESERVERS
+from topology import ADDRESSES, NAMESERVERS, addresses
 
 ECHO = 7  # a port of the lab's servers that is not 443
 UNBOUND = "198.51.100.120"  # where the real nameserver listens; no name of the lab has this address
-
-
-def addresses(kind, number):
-    """One of each family."""
-    return [ADDRESSES[f"{kind}6"](number), ADDRESSES[f"{kind}4"](number)]
 
 
 def dead_host(network, label, number=20):
@@ -40,19 +35,6 @@ def program(name, port):
 def connect(network, host, port=443, **options):
     """Runs it with libhappy."""
     return network.run(program(host.name, port), happy=True, **options)
-
-
-def syns_to(network, *hosts):
-    """(address, port) of first SYNs to any of the hosts, in order."""
-    everywhere = Host("", [a for h in hosts for a in h.ipv6], [a for h in hosts for a in h.ipv4])
-    return [(syn["address"], syn["port"]) for syn in network.syns(everywhere)]
-
-
-def queries(network, *names):
-    """(name, type) of the queries in the order in which they came, repetitions left out."""
-    network.sync()
-    seen = [(event["name"], event["type"]) for event in network.find("query") if not names or event["name"] in names]
-    return list(dict.fromkeys(seen))
 
 
 def check_peer(run, host):

@@ -4,10 +4,9 @@ import time
 
 import hardening
 import xmpp
-from cases import case, check, check_equal
-from test_service import addresses, syns_to
-from test_srv import REFUSED, set_srv
-from topology import ADDRESSES, call
+from cases import case, check, check_equal, syns_to
+from srv import REFUSED, set_srv
+from topology import ADDRESSES, addresses, call
 
 OWNER = f"_xmpp-client._tcp.{xmpp.DOMAIN}"
 PATIENCE_S = 15

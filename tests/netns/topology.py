@@ -127,6 +127,11 @@ _FILES = {
 }
 
 
+def addresses(kind, number):
+    """An address of each family, "live" or "dead"."""
+    return [ADDRESSES[f"{kind}6"](number), ADDRESSES[f"{kind}4"](number)]
+
+
 def isolated_command(command, userns=False):
     """`command` in private namespaces that end with it; itself ends when the caller does, however that ends."""
     return ["setpriv", "--pdeathsig", "KILL", "unshare", "-Urnm" if userns else "-nm", "--pid", "--fork",
