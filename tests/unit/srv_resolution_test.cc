@@ -1,41 +1,24 @@
-// SRV records: the order of targets, and their resolution on virtual time.
+// A lookup by way of SRV records, on virtual time: what is asked for, when, and in what order it is tried.
 
 #include <map>
 
 #include "resolver/endpoints.h"
-#include "resolver/srv_answers.h"
 #include "tests/support/addresses.h"
 #include "tests/support/catch.h"
-#include "tests/support/race_script.h"
+#include "tests/support/srv_records.h"
 
 namespace happy {
 namespace {
 
 using kind = resolution::action::kind;
 using test::ip;
+using test::srv;
 using names = std::vector<std::string>;
 
 constexpr const char* domain = "example.test";
 constexpr const char* owner = "_xmpp-client._tcp.example.test";
 
 time_point at(int ms) { return time_point(milliseconds(ms)); }
-
-service_record srv(std::uint16_t priority, std::uint16_t weight, std::uint16_t port,
-                   const std::string& target) {
-  service_record r;
-  r.priority = priority;
-  r.weight = weight;
-  r.port = port;
-  r.target = target;
-  r.usable = !target.empty();
-  return r;
-}
-
-names targets_of(const std::vector<service_record>& records) {
-  names list;
-  for (const service_record& r : records) list.push_back(r.target);
-  return list;
-}
 
 class script {
  public:
@@ -111,43 +94,6 @@ names sorted(const resolution& state) {
 
 }  // namespace
 
-TEST_CASE("srv: lower priorities first", "[srv][XMPP-1]") {
-  // "sorts and orders the resulting list of target hosts, as defined in the 'Usage rules' section of RFC
-  // 2782"
-  for (std::uint32_t seed = 0; seed < 100; ++seed) {
-    std::vector<service_record> records{srv(20, 900, 1, "c"), srv(10, 0, 1, "a"),
-                                        srv(30, 0, 1, "d"), srv(10, 0, 1, "a")};
-    std::uint32_t random = seed;
-    order_srv(records, random);
-    CHECK(targets_of(records) == names{"a", "a", "c", "d"});
-  }
-}
-
-TEST_CASE("srv: where there are too many targets, each priority keeps what it can",
-          "[srv][XMPP-1]") {
-  const auto sizes = [](const std::vector<std::size_t>& groups, std::size_t most) {
-    std::vector<service_record> records;
-    for (std::size_t priority = 0; priority < groups.size(); ++priority) {
-      for (std::size_t i = 0; i < groups[priority]; ++i)
-        records.push_back(srv(static_cast<std::uint16_t>(priority), 0, 1, std::to_string(i)));
-    }
-    limit_srv(records, most);
-    std::vector<std::size_t> left(groups.size(), 0);
-    for (const service_record& r : records) {
-      CHECK(r.target == std::to_string(left[r.priority]));  // the first ones stay
-      ++left[r.priority];
-    }
-    return left;
-  };
-  using counts = std::vector<std::size_t>;
-  CHECK(sizes({3, 2}, 8) == counts{3, 2});
-  CHECK(sizes({20, 1, 1}, 8) == counts{6, 1, 1});
-  CHECK(sizes({1, 1, 20}, 8) == counts{1, 1, 6});
-  CHECK(sizes({5, 5}, 7) == counts{4, 3});  // the better priority has more
-  CHECK(sizes({1, 1, 1, 1, 1}, 3) == counts{1, 1, 1, 0, 0});
-  CHECK(sizes({}, 3) == counts{});
-}
-
 TEST_CASE(
     "srv: of twenty targets of one priority those drawn first are asked for, and the spare one",
     "[srv][resolution][XMPP-1]") {
@@ -164,68 +110,6 @@ TEST_CASE(
   }
   CHECK(asked["19.test"] == 300);  // its weight
   for (int i = 0; i < 19; ++i) CHECK(asked[std::to_string(i) + ".test"] > 30);
-}
-
-TEST_CASE("srv: the first target is drawn by the weights", "[srv][XMPP-1]") {
-  // "The probability of [a server] being selected is proportional to its weight": chi-squared with three
-  // degrees of freedom; 16.27 is passed by chance once in a thousand seeds, and the seed is fixed.
-  const std::map<std::string, int> weights{{"a", 10}, {"b", 20}, {"c", 30}, {"d", 40}};
-  constexpr int draws = 10'000;
-  std::map<std::string, int> first;
-  std::uint32_t random = 20240919;
-  for (int i = 0; i < draws; ++i) {
-    std::vector<service_record> records;
-    for (const auto& [name, weight] : weights)
-      records.push_back(srv(1, static_cast<std::uint16_t>(weight * 100), 1, name));
-    order_srv(records, random);
-    ++first[records.front().target];
-  }
-  double chi_squared = 0;
-  for (const auto& [name, weight] : weights) {
-    const double expected = draws * weight / 100.0;
-    const double off = first[name] - expected;
-    chi_squared += off * off / expected;
-  }
-  CAPTURE(first);
-  CHECK(chi_squared < 16.27);
-  CHECK(chi_squared > 0);
-}
-
-TEST_CASE(
-    "srv: equal weights in varying order; without weight there is little chance of being first",
-    "[srv][XMPP-1]") {
-  for (const std::uint16_t weight : {std::uint16_t{0}, std::uint16_t{7}}) {
-    std::map<std::string, int> first;
-    std::uint32_t random = 1;
-    for (int i = 0; i < 3000; ++i) {
-      std::vector<service_record> records{srv(1, weight, 1, "a"), srv(1, weight, 1, "b"),
-                                          srv(1, weight, 1, "c")};
-      order_srv(records, random);
-      ++first[records.front().target];
-    }
-    CAPTURE(weight, first);
-    for (const char* name : {"a", "b", "c"}) CHECK(first[name] > 700);
-  }
-  int lightest = 0;
-  std::uint32_t random = 1;
-  for (int i = 0; i < 1000; ++i) {
-    std::vector<service_record> records{srv(1, 99, 1, "heavy"), srv(1, 0, 1, "light")};
-    order_srv(records, random);
-    if (records.front().target == "light") ++lightest;
-  }
-  CHECK(lightest > 0);  // "a very small chance of being selected": 1 of 100
-  CHECK(lightest < 40);
-}
-
-TEST_CASE("srv: one seed, one order", "[srv][XMPP-1]") {
-  const auto order = [](std::uint32_t seed) {
-    std::vector<service_record> records;
-    for (const char* name : {"a", "b", "c", "d", "e"}) records.push_back(srv(1, 5, 1, name));
-    order_srv(records, seed);
-    return targets_of(records);
-  };
-  CHECK(order(7) == order(7));
-  CHECK(order(7) != order(8));
 }
 
 TEST_CASE("srv: AAAA and A for each target of the first priority in order, back to back",
@@ -496,165 +380,6 @@ TEST_CASE("srv: the only target \".\" means that the service is not there",
   CHECK(s.sent(20).empty());
   CHECK(s.state(20) == "finished: all queries answered");
   CHECK(s.machine.not_available());
-}
-
-TEST_CASE("srv: a group begins when every attempt of the groups before it has failed",
-          "[race][XMPP-2]") {
-  // "Only after all connection attempts for all target hosts in the first priority group are exhausted,
-  // target hosts for the subsequent priority group are processed."
-  CHECK(test::run_race_script(R"(
-      0 < endpoints 2001:db8::1 192.0.2.1 || 2001:db8::2 192.0.2.2 || 192.0.2.3
-      0 > connect 2001:db8::1
-    250 > connect 192.0.2.1
-    300 < refused 2001:db8::1
-   2000 < refused 192.0.2.1
-   2000 > connect 2001:db8::2
-   2250 > connect 192.0.2.2
-   2300 < refused 192.0.2.2
-   2400 < refused 2001:db8::2
-   2400 > connect 192.0.2.3
-   2500 < connected 192.0.2.3
-   2500 > won 192.0.2.3
-  )") == "");
-}
-
-TEST_CASE("srv: a silent group holds the next one back for ten seconds after its last attempt",
-          "[race][XMPP-2]") {
-  CHECK(test::run_race_script(R"(
-      0 < endpoints 2001:db8::1 192.0.2.1 || 2001:db8::2 192.0.2.2
-      0 > connect 2001:db8::1
-    250 > connect 192.0.2.1
-  10250 > connect 2001:db8::2
-  10500 > connect 192.0.2.2
-  10600 < connected 192.0.2.1
-  10600 > won 192.0.2.1
-  )") == "");
-}
-
-TEST_CASE("srv: while the first group is alive the second stays untouched", "[race][XMPP-2]") {
-  race_timing timing;
-  timing.group_patience = std::chrono::seconds(2);
-  CHECK(test::run_race_script(R"(
-      0 < endpoints 2001:db8::1 192.0.2.1 || 2001:db8::2
-      0 > connect 2001:db8::1
-    250 > connect 192.0.2.1
-   2200 < connected 192.0.2.1
-   2200 > won 192.0.2.1
-  )",
-                              timing) == "");
-}
-
-TEST_CASE("srv: a program that gives up in time sees the second group tried before",
-          "[race][XMPP-2]") {
-  CHECK(test::run_race_script(R"(
-      0 < deadline 4000
-      0 < endpoints 2001:db8::1 192.0.2.1 || 2001:db8::2
-      0 > connect 2001:db8::1
-    250 > connect 192.0.2.1
-   2125 > connect 2001:db8::2
-   2200 < connected 2001:db8::2
-   2200 > won 2001:db8::2
-  )") == "");
-}
-
-TEST_CASE("srv: an address that comes late to the first group goes before the second",
-          "[race][XMPP-2][CHANGE-1]") {
-  CHECK(test::run_race_script(R"(
-      0 < endpoints 2001:db8::1 || 192.0.2.2 ...
-      0 > connect 2001:db8::1
-   1000 < endpoints 2001:db8::1 192.0.2.1 || 192.0.2.2
-   1000 > connect 192.0.2.1
-   1100 < refused 2001:db8::1
-   1200 < refused 192.0.2.1
-   1200 > connect 192.0.2.2
-   1300 < refused 192.0.2.2
-   1300 > lost
-  )") == "");
-}
-
-TEST_CASE("srv: the targets of one priority that a program has not looked up yet go with a lookup",
-          "[srv][XMPP-2]") {
-  srv_answers known;
-  std::uint32_t random = 1;
-  known.note({srv(0, 1, 5222, "a.test"), srv(0, 1, 443, "b.test"), srv(0, 1, 80, "c.test"),
-              srv(5, 1, 5222, "d.test"), srv(9, 1, 0, "")},
-             at(0));
-  CHECK(known.follow("other.test", random, at(1)).records.empty());
-  const srv_companions first = known.follow("A.test.", random, at(1));
-  CHECK(first.port == 5222);
-  REQUIRE(first.records.size() == 3);
-  CHECK(first.records[0].target == "a.test");
-  const srv_companions second = known.follow("b.test", random, at(1));
-  CHECK(second.port == 443);
-  CHECK(targets_of(second.records) == names{"b.test", "c.test"});
-  CHECK(known.follow("b.test", random, at(1)).records.empty());  // once
-  CHECK(known.follow("c.test", random, at(1)).records.empty());  // nobody is left beside it
-  CHECK(known.follow("d.test", random, at(1)).records.empty());
-  CHECK(known.is_target("d.test", at(60'000)));
-  CHECK_FALSE(known.is_target("d.test", at(60'001)));
-  CHECK_FALSE(known.is_target("other.test", at(1)));
-  CHECK(known.is_target("B.test", at(1), 443));
-  CHECK_FALSE(known.is_target("b.test", at(1), 5222));
-  CHECK_FALSE(known.is_target("b.test", at(60'001), 443));
-}
-
-TEST_CASE("srv: a host of several services and ports is told by the port", "[srv][XMPP-2]") {
-  srv_answers known;
-  std::uint32_t random = 1;
-  known.note({srv(0, 1, 5222, "a.test"), srv(0, 1, 443, "a.test"), srv(0, 1, 5222, "b.test")},
-             at(0));
-  known.note({srv(0, 1, 5269, "a.test"), srv(0, 1, 5269, "b.test")}, at(0));  // of another service
-  const srv_companions direct =
-      known.follow("a.test", random, at(1), 5223);  // of none that was asked for
-  CHECK(direct.records.empty());
-  CHECK(direct.port == 0);
-  const srv_companions first = known.follow("a.test", random, at(1), 5222);
-  CHECK(first.port == 5222);
-  CHECK(first.records.size() == 3);  // its own other port, too
-  const srv_companions second = known.follow("a.test", random, at(1), 443);
-  CHECK(second.port == 443);
-  CHECK(targets_of(second.records) == names{"a.test", "b.test"});
-  CHECK(known.follow("a.test", random, at(1), 5269).records.size() == 2);
-}
-
-TEST_CASE("srv: old answers are followed by no race, and few are kept", "[srv]") {
-  srv_answers known;
-  std::uint32_t random = 1;
-  known.note({srv(0, 1, 1, "a.test"), srv(0, 1, 1, "b.test")}, at(0));
-  CHECK(known.follow("a.test", random, at(60'001)).records.empty());
-  for (int i = 0; i < 40; ++i) known.note({srv(0, 1, 1, std::to_string(i))}, at(0));
-  CHECK_FALSE(known.is_target("0", at(0)));
-  CHECK(known.is_target("39", at(0)));
-}
-
-TEST_CASE(
-    "srv: a program's own answer lets other targets join the race of its lookup, which waits for "
-    "none",
-    "[srv][resolution]") {
-  resolution::settings wanted;
-  wanted.name = "a.test";
-  wanted.companions = {srv(0, 1, 5222, "a.test"), srv(0, 1, 443, "b.test")};
-  resolution machine(wanted);
-  while (machine.poll(at(0)).what == kind::query) {
-  }
-  CHECK(machine.query_count() == 4);
-  const auto reply = [&](const char* name, record_type type, const char* where) {
-    answer a;
-    a.type = type;
-    a.kind = answer_kind::positive;
-    a.addresses.push_back(ip(where));
-    machine.handle(machine.find(name, type).value(), a, at(1));
-  };
-  reply("a.test", record_type::aaaa, "2001:db8::a");
-  reply("a.test", record_type::a, "192.0.2.1");
-  CHECK(machine.poll(at(1)).what == kind::finished);
-  reply("b.test", record_type::a, "192.0.2.2");
-  CHECK(own_candidates(machine).size() == 2);
-  const std::vector<candidate> raced = service_candidates(machine, 5222, false);
-  REQUIRE(raced.size() == 3);
-  CHECK(raced.back().destination == ip("192.0.2.2"));
-  CHECK(raced.back().port == 443);
-  CHECK(raced.back().service_priority == 0);
 }
 
 }  // namespace happy
