@@ -387,19 +387,25 @@ preload = $(if $(MULTIARCH),$(patsubst %/lib/$(MULTIARCH),%/$$LIB,$(LIBDIR)),$(L
 # So that the bare name is found too; only root may, and a staged tree has its own time for it.
 ldconfig = $(if $(DESTDIR),,@[ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/sbin:/usr/sbin" ldconfig || :)
 
+# $(call place,MODE,FILE,TARGET). Renamed into place: with the library in /etc/ld.so.preload every program that starts
+# meanwhile looks for it, and has to find a whole one.
+place = install -m $(1) '$(2)' '$(DESTDIR)$(3).new' && mv -f '$(DESTDIR)$(3).new' '$(DESTDIR)$(3)'
+
 install: all ## Into PREFIX, LIBDIR, below DESTDIR
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(LIBDIR)'
-	install -m 0644 $(out)/libhappy.so $(out)/libhappy-engine.so $(out)/libhappy-netlink.so '$(DESTDIR)$(LIBDIR)'
+	$(call place,0644,$(out)/libhappy-netlink.so,$(LIBDIR)/libhappy-netlink.so)
+	$(call place,0644,$(out)/libhappy-engine.so,$(LIBDIR)/libhappy-engine.so)
+	$(call place,0644,$(out)/libhappy.so,$(LIBDIR)/libhappy.so)
 	sed -e "s|^\(happy_run_installed_library=\).*|\1'"'$(preload)'"'|" \
 	  -e "s|^\(happy_run_installed_folder=\).*|\1'$(LIBDIR)'|" \
 	  -e "s|^\(happy_run_installed_programs=\).*|\1'$(PREFIX)/bin'|" \
 	  -e '/^  \. "$$happy_run_folder\/happy-knobs"$$/{r build/happy-knobs' -e 'd}' \
 	  scripts/happy-run >$(out)/happy-run.installed
-	install -m 0755 $(out)/happy-run.installed '$(DESTDIR)$(PREFIX)/bin/happy-run'
-	install -m 0755 $(out)/happy-pref64 '$(DESTDIR)$(PREFIX)/bin/happy-pref64'
+	$(call place,0755,$(out)/happy-run.installed,$(PREFIX)/bin/happy-run)
+	$(call place,0755,$(out)/happy-pref64,$(PREFIX)/bin/happy-pref64)
 	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
 	sed -e 's|@bindir@|$(PREFIX)/bin|' scripts/happy-pref64.service >$(out)/happy-pref64.service
-	install -m 0644 $(out)/happy-pref64.service '$(DESTDIR)$(PREFIX)/lib/systemd/system/happy-pref64.service'
+	$(call place,0644,$(out)/happy-pref64.service,$(PREFIX)/lib/systemd/system/happy-pref64.service)
 	$(ldconfig)
 
 uninstall: ## Removes what install put there

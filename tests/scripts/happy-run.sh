@@ -108,7 +108,7 @@ mv "$work/library.so" "$library"
 install_stub() {
   make --no-print-directory -s -o all -o build/libhappy.so -o build/libhappy-engine.so \
     -o build/libhappy-netlink.so -o build/happy-pref64 -f "$PWD/Makefile" \
-    -C "$clone" DESTDIR="$work/root" "$@" install >/dev/null
+    -C "$clone" DESTDIR="$work/root" "$@" install
 }
 installed_value() {
   sed -n "s/^happy_run_installed_$2=//p" "$work/root$1/bin/happy-run"
@@ -128,6 +128,16 @@ install_stub DESTDIR= PREFIX="$work/prefix"
 verdict 'an installed copy runs' "$work/prefix/lib/libhappy.so" "$(preload_of "$work/prefix/bin/happy-run")"
 verdict 'the installed copy replaces that of the clone' "$work/prefix/lib/libhappy.so" \
   "$(preload_of "$happy_run" "$work/prefix/bin/happy-run")"
+# Says where install(1) writes to a path that programs may be looking at.
+cat >"$work/bin/install" <<'WATCH'
+#!/bin/sh
+for last; do :; done
+[ "$1" = -d ] || [ ! -e "$last" ] || echo "$last"
+PATH=${PATH#*:} exec install "$@"
+WATCH
+chmod +x "$work/bin/install"
+verdict 'a second install never takes a file away' '' "$(
+  PATH=$work/bin:$PATH && install_stub DESTDIR= PREFIX="$work/prefix" 2>&1)"
 make -s -C "$clone" -f "$PWD/Makefile" DESTDIR= PREFIX="$work/prefix" uninstall >/dev/null
 verdict 'uninstall leaves no file' '' "$(find "$work/prefix" -type f)"
 
