@@ -47,13 +47,16 @@ void enter_sandbox() {
   if (!foreign_process()) switch_off();
 }
 
-bool is_sandbox_prctl(int option, unsigned long mode) {
-  return option == PR_SET_SECCOMP && mode != 0;
+// A filter that is no filter, or flags where none are allowed, only ask whether the kernel knows the call: Firefox and
+// libseccomp do, in processes that never get a sandbox.
+bool is_sandbox_prctl(int option, unsigned long mode, unsigned long filter) {
+  return option == PR_SET_SECCOMP && mode != 0 && (mode != SECCOMP_MODE_FILTER || filter != 0);
 }
 
-bool is_sandbox_syscall(long number, long operation) {
-  return number == SYS_seccomp &&
-         (operation == SECCOMP_SET_MODE_STRICT || operation == SECCOMP_SET_MODE_FILTER);
+bool is_sandbox_syscall(long number, long operation, long flags, long filter) {
+  if (number != SYS_seccomp) return false;
+  return operation == SECCOMP_SET_MODE_STRICT ? flags == 0 && filter == 0
+                                              : operation == SECCOMP_SET_MODE_FILTER && filter != 0;
 }
 
 // libuv closes by number, so that no cancellation point is passed.
@@ -69,7 +72,7 @@ void look_at_closing(long number, long first, long second, long flags) {
 }
 
 // The same calls as below and elsewhere, made without libc's functions for them (libcap).
-void look_at_syscall(long number, long first, long second) {
+void look_at_syscall(long number, long first, long second, long third) {
   if (number == SYS_io_uring_setup)
     __atomic_store_n(&pending_counts.uses_io_uring, 1, __ATOMIC_RELAXED);
   if (number == SYS_execve || number == SYS_execveat) note_exec();
@@ -77,7 +80,7 @@ void look_at_syscall(long number, long first, long second) {
   if (number == SYS_capset || number == SYS_chroot) quiesce(false);
   if (number == SYS_setns) quiesce(true);
   if (number == SYS_unshare) quiesce((first & CLONE_NEWNET) != 0);
-  if (is_sandbox_syscall(number, first)) enter_sandbox();
+  if (is_sandbox_syscall(number, first, second, third)) enter_sandbox();
 }
 
 }  // namespace
@@ -111,7 +114,7 @@ __attribute__((visibility("default"))) int prctl(int option, ...) noexcept {
   unsigned long values[4];
   for (unsigned long& value : values) value = va_arg(arguments, unsigned long);
   va_end(arguments);
-  if (happy::is_sandbox_prctl(option, values[0])) happy::enter_sandbox();
+  if (happy::is_sandbox_prctl(option, values[0], values[1])) happy::enter_sandbox();
   return happy::real_prctl.get()(option, values[0], values[1], values[2], values[3]);
 }
 
@@ -122,7 +125,7 @@ __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
   long values[6];
   for (long& value : values) value = va_arg(arguments, long);
   va_end(arguments);
-  happy::look_at_syscall(number, values[0], values[1]);
+  happy::look_at_syscall(number, values[0], values[1], values[2]);
   happy::look_at_closing(number, values[0], values[1], values[2]);
   if (number == SYS_epoll_ctl && happy::epoll_watched()) {
     return happy::change_epoll(static_cast<int>(values[0]), static_cast<int>(values[1]),

@@ -1,7 +1,7 @@
 """Sandboxes, namespaces, privileges, in and after a race: no thread, no call, no privilege that bare has not."""
 
 import hardening
-from cases import LIGHT, REGISTRY, Case, case, check_equal, victim
+from cases import LIGHT, REGISTRY, Case, case, check_equal, families, victim
 from topology import OWN_V4, OWN_V6
 
 ONE_RETRY = {"client_settings": {"ipv4/tcp_syn_retries": 1}}  # one dead address takes 3 s
@@ -24,6 +24,17 @@ def seccomp_outside_errno(network):
 
     hardening.compare_result(network, "seccomp thread, errno, outside", command)
 
+
+def asked_for(network, by):
+    """Whoever only asks whether the kernel has sandboxes is in none: raced as ever."""
+    host = network.host("asks")
+    run = network.run(victim("sandbox", "asks", by, "-", "-", host.name, 7), happy=True)
+    check_equal((run.status, run.output), (0, "echo works\n"), "the program")
+    check_equal(families(network.syns(host)), "64", "SYNs")
+
+
+for by in ("prctl", "syscall"):
+    REGISTRY[f"seccomp_asked_for_by_{by}"] = Case(asked_for, ("v6-drop",), (by,), load=LIGHT)
 
 for when in ("early", "between", "late", "racing"):
     for by in ("prctl", "syscall") if when != "racing" else ("syscall",):

@@ -2,12 +2,14 @@
 //
 //   sandbox WHEN BY ACTION RULES NAME PORT
 //   sandbox outside - ACTION RULES COMMAND...
+//   sandbox asks BY - - NAME PORT
 //
 // WHEN:   early     the program sandboxes itself, then looks up and connects
 //         between   looks up, sandboxes itself, connects
 //         late      looks up and connects, sandboxes itself, looks up and connects again
 //         racing    a thread connects, the main thread sandboxes the process (TSYNC) 100 ms later
 //         outside   the sandbox is there, COMMAND is executed in it
+//         asks      only asks whether there are sandboxes, then looks up and connects
 // BY:     prctl syscall
 // ACTION: kill (the process) errno (EPERM) trap (SIGSYS, not handled)
 // RULES:  thread    refuses what makes threads, eventfds, timers, epoll sets, socket pairs (apt's own sandbox does)
@@ -66,6 +68,16 @@ static void enter(const char* by, const char* action, const char* rules, unsigne
   if (failed) perror("seccomp"), exit(4);
 }
 
+// As Firefox, Chromium and libseccomp do: without a filter, and with flags for a mode that has none.
+static void ask(const char* by) {
+  if (!strcmp(by, "prctl")) {
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) != -1 || errno != EFAULT) exit(4);
+    return;
+  }
+  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) != -1) exit(4);
+  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL) != -1) exit(4);
+}
+
 // No call but those of a network program: written without stdio.
 static void say(const char* text) {
   if (write(1, text, strlen(text)) < 0) _exit(5);
@@ -101,6 +113,7 @@ int main(int argc, char** argv) {
     return 127;
   }
   if (!strcmp(when, "early")) enter(by, action, rules, 0);
+  if (!strcmp(when, "asks")) ask(by);
   struct addrinfo* list = look_up(argv[5], argv[6]);
   if (!strcmp(when, "racing")) {
     pthread_t thread;
