@@ -197,6 +197,13 @@ def start_listener(network):
     return process
 
 
+def start_advertised(network):
+    """happy-pref64 in the client, which has heard that the router advertises PREFIX."""
+    start_listener(network)
+    advertise(f"{PREFIX}=1800")
+    wait_for(lambda: PREFIX in stored(), "the advertisement was not heard")
+
+
 def stored():
     """The text of the client's file."""
     return "".join(path.read_text(encoding="ascii") for path in FOLDER.iterdir() if not path.name.endswith(".new"))

@@ -121,9 +121,7 @@ def case_35_literals(network):
     took = []
     for known in (False, True):
         if known:
-            nat64.start_listener(network)
-            nat64.advertise(f"{nat64.PREFIX}=1800")
-            nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+            nat64.start_advertised(network)
         for number, name in enumerate(LITERALS, 1):
             host = network.host(f"{name}-{known}", addresses=[f"198.51.100.{number + known * len(LITERALS)}"])
             words, stdin, _ = matrix.PROGRAMS[name]
@@ -246,6 +244,15 @@ def ftp_network(network, way):
     return host
 
 
+def check_listed(network, target):
+    """curl and ftp list the server's one file."""
+    run = network.run(["curl", "-s", "-l", f"ftp://{target}/"], happy=True, environment=CONFIGURED)
+    check_equal((run.status, run.output.strip()), (0, "file"), f"listing by curl, {target}")
+    run = network.run(["ftp", "-n", target], happy=True, environment=CONFIGURED,
+                      stdin=b"user anonymous x\nnlist\nquit\n")
+    check("file" in run.output, f"listing by ftp, {target}: {run.output!r}")
+
+
 @case("no-ipv4", nameservers=V6_NAMESERVER)
 def case_48_ftp_pasv(network):
     """C48: a server that knows PASV alone hands out an IPv4 address; the data connection goes there by NAT64."""
@@ -260,11 +267,7 @@ print(ftp.af, len(ftp.sock.getpeername()), len(ftp.sock.getsockname()), *ftp.nls
     for target in (host.ipv4[0], host.name):
         run = network.run(["/usr/bin/python3", "-c", script, target], happy=True, environment=CONFIGURED)
         check_equal(run.output.strip(), "2 2 2 file", f"families and listing by ftplib, {target}")
-        run = network.run(["curl", "-s", "-l", f"ftp://{target}/"], happy=True, environment=CONFIGURED)
-        check_equal((run.status, run.output.strip()), (0, "file"), f"listing by curl, {target}")
-        run = network.run(["ftp", "-n", target], happy=True, environment=CONFIGURED,
-                          stdin=b"user anonymous x\nnlist\nquit\n")
-        check("file" in run.output, f"listing by ftp, {target}: {run.output!r}")
+        check_listed(network, target)
 
 
 @case("no-ipv4", nameservers=V6_NAMESERVER)
@@ -272,8 +275,4 @@ def case_48_ftp_epsv(network):
     """C48: a server that knows EPSV alone: the port is one of the peer that the program believes in."""
     host = ftp_network(network, "EPSV")
     for target in (host.ipv4[0], host.name):
-        run = network.run(["curl", "-s", "-l", f"ftp://{target}/"], happy=True, environment=CONFIGURED)
-        check_equal((run.status, run.output.strip()), (0, "file"), f"listing by curl, {target}")
-        run = network.run(["ftp", "-n", target], happy=True, environment=CONFIGURED,
-                          stdin=b"user anonymous x\nnlist\nquit\n")
-        check("file" in run.output, f"listing by ftp, {target}: {run.output!r}")
+        check_listed(network, target)

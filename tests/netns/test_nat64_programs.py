@@ -71,9 +71,7 @@ def nat64_programs_configured(network):
 def nat64_programs_advertised(network):
     """Prefix by router advertisement, no DNS64."""
     nat64.start_translator(network)
-    nat64.start_listener(network)
-    nat64.advertise(f"{nat64.PREFIX}=1800")
-    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    nat64.start_advertised(network)
     run_all(network, "advertised")
 
 
@@ -91,9 +89,7 @@ def nat64_programs_both(network):
     """Prefix by router advertisement and by DNS, DNS64."""
     nat64.start_translator(network)
     nat64.start_resolver(network)
-    nat64.start_listener(network)
-    nat64.advertise(f"{nat64.PREFIX}=1800")
-    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    nat64.start_advertised(network)
     run_all(network, "both", dns64=True)
 
 
@@ -110,9 +106,7 @@ def nat64_programs_advertised_dns64(network):
     """Prefix by router advertisement, DNS64 that does not answer for ipv4only.arpa."""
     nat64.start_translator(network)
     nat64.start_resolver(network, local_data='local-zone: "ipv4only.arpa." always_nodata')
-    nat64.start_listener(network)
-    nat64.advertise(f"{nat64.PREFIX}=1800")
-    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    nat64.start_advertised(network)
     run_all(network, "advertised", dns64=True)
 
 

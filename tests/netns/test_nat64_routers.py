@@ -13,9 +13,7 @@ from nat64 import V6_NAMESERVER, check_reached, translated_network
 def nat64_advertised(network):
     """V6ONLY-3: what routers advertise is heard by happy-pref64 and used; a withdrawal counts at once."""
     host = translated_network(network)
-    nat64.start_listener(network)
-    nat64.advertise(f"{nat64.PREFIX}=1800")
-    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    nat64.start_advertised(network)
     run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True)
     check_equal(run.status, 0, "status")
     check_reached(network, host, run)
@@ -180,9 +178,7 @@ def case_46_advertised_before_dns(network):
     """C46 (a): the nameserver is silent about ipv4only.arpa, a router tells the prefix: nobody waits for DNS."""
     host = translated_network(network)
     network.set_record("ipv4only.arpa", "AAAA", action="drop")
-    nat64.start_listener(network)
-    nat64.advertise(f"{nat64.PREFIX}=1800")
-    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    nat64.start_advertised(network)
     for _ in range(3):
         run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True)
         check_reached(network, host, run, 0.5)

@@ -368,9 +368,7 @@ def udp_prefix_withdrawn(network):
     topology.call("ip", "-n", "s", "addr", "add", "198.51.100.10/32", "dev", "lo")
     network.start_daemon("s", "/usr/bin/python3", "-c", ECHO, "198.51.100.10")
     network.wait_ready()
-    nat64.start_listener(network)
-    nat64.advertise(f"{nat64.PREFIX}=1800")
-    nat64.wait_for(lambda: nat64.PREFIX in nat64.stored(), "the advertisement was not heard")
+    nat64.start_advertised(network)
     program = network.start(["/usr/bin/python3", "-c", WITHDRAWN, "198.51.100.10", str(nat64.FOLDER)], happy=True,
                             environment={"HAPPY_UDP": "1"})
     nat64.wait_for(lambda: program.output_path.read_text() == "answered\n", "no answer")
