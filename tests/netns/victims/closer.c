@@ -108,10 +108,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < count; ++i) close(taken[i]);
   if (fd >= 0 && !is("race-all")) close(fd);
   double began = now_ms();
-  list = look_up(name, port);
-  int connected = -1;
-  for (const struct addrinfo* info = list; info && connected < 0; info = info->ai_next)
-    connected = connect_first(info);
+  int connected = connect_in_turn(look_up(name, port));
   printf("afterwards %s\n", connected < 0 ? "failed" : echo_works(connected) ? "echo" : "no echo");
   printf("afterwards_ms %.1f\n", now_ms() - began);
   close(connected);

@@ -25,15 +25,8 @@ static char* self;
 
 static int is(const char* other) { return !strcmp(what, other); }
 
-static int walk(void) {
-  int fd = -1;
-  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next)
-    fd = connect_first(info);
-  return fd;
-}
-
 static int walk_and_echo(void) {
-  int fd = walk();
+  int fd = connect_in_turn(list);
   if (fd < 0) return 1;
   int works = echo_works(fd);
   close(fd);

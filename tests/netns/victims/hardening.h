@@ -150,6 +150,13 @@ static inline int connect_first(const struct addrinfo* list) {
   return -1;
 }
 
+// One socket connected to the first of the list's addresses that takes it; -1 with the last one's errno.
+static inline int connect_in_turn(const struct addrinfo* list) {
+  int fd = -1;
+  for (; list && fd < 0; list = list->ai_next) fd = connect_first(list);
+  return fd;
+}
+
 // The numbers of the open fds, in order; their own folder's left out.
 static inline const char* fd_numbers(void) {
   static char text[4096];

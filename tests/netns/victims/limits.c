@@ -52,11 +52,8 @@ int main(int argc, char** argv) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
   int code = getaddrinfo(argv[3], argv[4], &hints, &list);
   printf("getaddrinfo %s\n", code ? gai_strerror(code) : "ok");
-  int fd = -1, error = 0;
-  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next) {
-    fd = connect_first(info);
-    error = errno;
-  }
+  errno = 0;  // it stays so where the list is empty
+  int fd = connect_in_turn(list), error = errno;
   printf("connect %s\n", fd < 0 ? strerrorname_np(error) : "connected");
   if (fd >= 0) printf("echo %d\n", echo_works(fd));
   printf("numbers_left %d\n",

@@ -23,9 +23,7 @@ static int is(const char* what, const char* other) { return !strcmp(what, other)
 
 static int walk(const char* name, const char* port) {
   struct addrinfo* list = look_up(name, port);
-  int fd = -1;
-  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next)
-    fd = connect_first(info);
+  int fd = connect_in_turn(list);
   freeaddrinfo(list);
   return fd;
 }

@@ -24,15 +24,8 @@ static struct addrinfo* list;
 
 static int is(const char* other) { return !strcmp(what, other); }
 
-static int walk(void) {
-  int fd = -1;
-  for (const struct addrinfo* info = list; info && fd < 0; info = info->ai_next)
-    fd = connect_first(info);
-  return fd;
-}
-
 static void* walk_in_thread(void* unused) {
-  int fd = walk();
+  int fd = connect_in_turn(list);
   printf("thread %s\n", fd < 0 ? "not connected" : echo_works(fd) ? "echo" : "no echo");
   return unused;
 }
@@ -53,7 +46,7 @@ static void* leave_alone(void* result) {
     close(servers);
   }
   pthread_barrier_wait(&both_are_ready);
-  int fd = walk();
+  int fd = connect_in_turn(list);
   strcpy(result, fd < 0 ? strerrorname_np(errno) : echo_works(fd) ? "echo" : "no echo");
   return NULL;
 }
@@ -64,7 +57,7 @@ static int two_in_two_networks(void) {
   pthread_barrier_init(&both_are_ready, NULL, 2);
   pthread_create(&thread, NULL, leave_alone, other);
   pthread_barrier_wait(&both_are_ready);
-  int fd = walk();
+  int fd = connect_in_turn(list);
   printf("here %s\n", fd < 0 ? strerrorname_np(errno) : echo_works(fd) ? "echo" : "no echo");
   pthread_join(thread, NULL);
   printf("there %s\n", other);
@@ -111,8 +104,8 @@ int main(int argc, char** argv) {
     pthread_join(thread, NULL);
     return 0;
   }
-  if (!strcmp(argv[2], "-2")) close(walk());
-  int fd = walk();
+  if (!strcmp(argv[2], "-2")) close(connect_in_turn(list));
+  int fd = connect_in_turn(list);
   printf("first %s\n", fd < 0 ? "not connected" : echo_works(fd) ? "echo" : "no echo");
   if (is("user")) say("unshare", unshare(CLONE_NEWUSER));
   if (is("mnt")) {
@@ -127,14 +120,14 @@ int main(int argc, char** argv) {
   }
   if (is("net")) {
     say("unshare", unshare(CLONE_NEWNET));
-    fd = walk();
+    fd = connect_in_turn(list);
     printf("second %s\n", fd < 0 ? strerrorname_np(errno) : "connected");
   }
   if (is("setns")) {
     int servers = open("/run/netns/s", O_RDONLY | O_CLOEXEC);
     say("setns", setns(servers, CLONE_NEWNET));
     close(servers);
-    fd = walk();
+    fd = connect_in_turn(list);
     printf("second %s\n", fd < 0 ? strerrorname_np(errno) : echo_works(fd) ? "echo" : "no echo");
   }
   return 0;
