@@ -10,16 +10,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MAX_PRELOADS = 8, MAX_VARIABLES = 256 };
+#include "bench.h"
 
-static double now_us(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
-}
+enum { MAX_PRELOADS = 8, MAX_VARIABLES = 256 };
 
 static double us(struct timeval t) { return t.tv_sec * 1e6 + t.tv_usec; }
 

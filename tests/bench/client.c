@@ -9,27 +9,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench.h"
 
 static const char *name, *port;
 
-static double now_us(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
-}
-
-static double cpu_us(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
-}
-
-static void give_up(const char* what) {
-  perror(what);
-  exit(1);
-}
+static double cpu_us(void) { return clock_us(CLOCK_PROCESS_CPUTIME_ID); }
 
 static void* visit(void* count) {
   const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};

@@ -6,15 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "bench.h"
 
 enum { MAX_COUNT = 10000 };
-
-static double clock_us(clockid_t which) {
-  struct timespec now;
-  clock_gettime(which, &now);
-  return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
-}
 
 static int by_size(const void* a, const void* b) {
   return (*(const double*)a > *(const double*)b) - (*(const double*)a < *(const double*)b);
@@ -25,9 +20,9 @@ static double look_up(const char* name, int number) {
   char whole[256];
   struct addrinfo* list;
   snprintf(whole, sizeof whole, "n%d.%s", number, name);
-  const double start = clock_us(CLOCK_MONOTONIC);
+  const double start = now_us();
   if (getaddrinfo(whole, "80", &hints, &list) != 0) exit(1);
-  const double took = clock_us(CLOCK_MONOTONIC) - start;
+  const double took = now_us() - start;
   freeaddrinfo(list);
   return took;
 }

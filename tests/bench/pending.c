@@ -8,21 +8,11 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
+
 static int set = -1;
-
-static double now_us(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
-}
-
-static void give_up(const char* what) {
-  perror(what);
-  exit(1);
-}
 
 static void wait_until_writable(int fd) {
   enum { PATIENCE_MS = 5000 };
