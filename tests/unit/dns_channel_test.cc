@@ -7,39 +7,29 @@
 #include <vector>
 
 #include "resolver/dns_client.h"
-#include "tests/support/addresses.h"
-#include "tests/support/catch.h"
-#include "tests/support/dns_message.h"
-#include "tests/support/dns_server.h"
+#include "tests/support/dns_queries.h"
 #include "tests/support/libc_functions.h"
 
 namespace happy {
 namespace {
 
+using test::address_reply;
+using test::config_with;
 using test::dns_message;
 using test::dns_server;
-using test::ip;
+using test::name;
 using test::open_descriptors;
+using test::packet;
 using test::with_functions;
-using packet = dns_server::packet;
-
-resolver_config config_with(const char* nameserver) {
-  resolver_config config;
-  config.nameservers.push_back(ip(nameserver));
-  config.timeout_s = 1;
-  return config;
-}
-
-packet address_reply(const packet& query) {
-  return dns_message(query).address_record(dns_message::name_in(query), "192.0.2.1").bytes();
-}
+using test::with_rcode;
 
 dns_query start(const resolver_config& config, std::uint16_t port) {
-  auto query = dns_query::start("www.example.com", record_type::a, config, port);
+  auto query = dns_query::start(name, record_type::a, config, port);
   REQUIRE(query.ok());
   return std::move(query.value());
 }
 
+// Also in threads, where Catch claims nothing.
 answer finish(dns_query query) {
   for (;;) {
     if (auto a = query.take_answer()) return *a;
@@ -61,7 +51,7 @@ TEST_CASE("dns_channel: an answered query leaves its channel to the next, and no
   dns_server server([](const packet& query, bool) { return address_reply(query); });
   const int before = open_descriptors();
   for (int i = 0; i < 3; ++i) {
-    CHECK(finish(start(config_with("127.0.0.1"), server.port())).kind == answer_kind::positive);
+    CHECK(finish(start(config_with({"127.0.0.1"}), server.port())).kind == answer_kind::positive);
     CHECK(idle_channel_count() == 1);
     CHECK(open_descriptors() == before);
   }
@@ -73,8 +63,8 @@ TEST_CASE("dns_channel: a kept channel asks the nameserver of its new query", "[
   dns_server first([](const packet& query, bool) { return address_reply(query); });
   dns_server second([](const packet& query, bool) { return address_reply(query); }, "127.0.0.2",
                     first.port());
-  finish(start(config_with("127.0.0.1"), first.port()));
-  finish(start(config_with("127.0.0.2"), first.port()));
+  finish(start(config_with({"127.0.0.1"}), first.port()));
+  finish(start(config_with({"127.0.0.2"}), first.port()));
   CHECK(first.udp_queries() == 1);
   CHECK(second.udp_queries() == 1);
   CHECK(idle_channel_count() == 1);
@@ -84,7 +74,7 @@ TEST_CASE("dns_channel: other options make a new channel and end the old one", "
   with_functions functions;
   drop_idle_channels();
   dns_server server([](const packet& query, bool) { return address_reply(query); });
-  resolver_config config = config_with("127.0.0.1");
+  resolver_config config = config_with({"127.0.0.1"});
   finish(start(config, server.port()));
   config.edns0 = true;
   finish(start(config, server.port()));
@@ -95,7 +85,7 @@ TEST_CASE("dns_channel: other options make a new channel and end the old one", "
 TEST_CASE("dns_channel: what went in any other way is not kept", "[dns_channel]") {
   with_functions functions;
   drop_idle_channels();
-  resolver_config config = config_with("127.0.0.1");
+  resolver_config config = config_with({"127.0.0.1"});
   std::atomic<int> asked{0};
   dns_server::handler reply;
   SECTION("in flight") {
@@ -111,17 +101,17 @@ TEST_CASE("dns_channel: what went in any other way is not kept", "[dns_channel]"
   }
   SECTION("in a second round") {
     reply = [&](const packet& query, bool) {
-      return ++asked == 1 ? dns_message(query, 2).bytes() : address_reply(query);
+      return ++asked == 1 ? with_rcode(query, 2) : address_reply(query);
     };
   }
   SECTION("without the EDNS that was refused") {
     config.edns0 = true;
     reply = [](const packet& query, bool) {
-      return query[11] == 1 ? dns_message(query, 1).bytes() : address_reply(query);
+      return query[11] == 1 ? with_rcode(query, 1) : address_reply(query);
     };
   }
   SECTION("without an answer") {
-    reply = [](const packet& query, bool) { return dns_message(query, 2).bytes(); };
+    reply = [](const packet& query, bool) { return with_rcode(query, 2); };
   }
   dns_server server(reply);
   finish(start(config, server.port()));
@@ -134,7 +124,7 @@ TEST_CASE("dns_channel: no more than max_idle_channels are kept", "[dns_channel]
   dns_server server([](const packet& query, bool) { return address_reply(query); });
   std::vector<dns_query> queries;
   for (std::size_t i = 0; i < max_idle_channels + 2; ++i)
-    queries.push_back(start(config_with("127.0.0.1"), server.port()));
+    queries.push_back(start(config_with({"127.0.0.1"}), server.port()));
   for (dns_query& query : queries) finish(std::move(query));
   CHECK(idle_channel_count() == static_cast<int>(max_idle_channels));
 }
@@ -144,7 +134,7 @@ TEST_CASE("dns_channel: a forked child has none of them", "[dns_channel]") {
   drop_idle_channels();
   {
     dns_server server([](const packet& query, bool) { return address_reply(query); });
-    finish(start(config_with("127.0.0.1"), server.port()));
+    finish(start(config_with({"127.0.0.1"}), server.port()));
   }
   const pid_t child = ::fork();
   if (child == 0) ::_exit(idle_channel_count());
@@ -163,8 +153,8 @@ TEST_CASE("dns_channel: threads share them", "[dns_channel]") {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int turn = 0; turn < 50; ++turn) {
-        auto query = dns_query::start("www.example.com", record_type::a, config_with("127.0.0.1"),
-                                      server.port());
+        auto query =
+            dns_query::start(name, record_type::a, config_with({"127.0.0.1"}), server.port());
         if (finish(std::move(query.value())).kind == answer_kind::positive) ++answered;
       }
     });

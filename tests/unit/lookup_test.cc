@@ -4,11 +4,12 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/libc_functions.h"
+#include "tests/support/virtual_time.h"
 
 namespace happy {
 namespace {
 
-time_point at(int ms) { return time_point(milliseconds(ms)); }
+using test::at;
 
 lookup of_one_name() {
   name_plan plan;

@@ -8,13 +8,13 @@
 #include "racer/race.h"
 #include "tests/support/addresses.h"
 #include "tests/support/catch.h"
+#include "tests/support/virtual_time.h"
 
 namespace happy {
 namespace {
 
+using test::at;
 using test::ip;
-
-time_point at(int ms) { return time_point(milliseconds(ms)); }
 
 }  // namespace
 

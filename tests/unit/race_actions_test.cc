@@ -3,15 +3,15 @@
 #include "racer/race.h"
 #include "tests/support/catch.h"
 #include "tests/support/race_script.h"
+#include "tests/support/virtual_time.h"
 
 namespace happy {
 namespace {
 
+using test::at;
 using test::parse_endpoint;
 using action_kind = race_action::kind;
 using event_kind = race_event::kind;
-
-time_point at(int ms) { return time_point(milliseconds(ms)); }
 
 endpoint numbered(int i) { return {make_ipv4(192, 0, 2, static_cast<std::uint8_t>(i)), 80}; }
 

@@ -3,6 +3,7 @@
 #include "resolver/resolution.h"
 
 #include "tests/support/catch.h"
+#include "tests/support/virtual_time.h"
 
 using happy::answer;
 using happy::answer_kind;
@@ -12,6 +13,7 @@ using happy::move_on;
 using happy::record_type;
 using happy::resolution;
 using happy::time_point;
+using happy::test::at;
 using kind = happy::resolution::action::kind;
 
 namespace {
@@ -35,8 +37,6 @@ answer negative(record_type type, answer_kind how) {
 void answer_own(resolution& r, const answer& a, time_point now) {
   r.handle(r.find(r.name(), a.type).value(), a, now);
 }
-
-time_point at(int ms) { return time_point(milliseconds(ms)); }
 
 // A dual-stack resolution whose two queries have been sent.
 resolution begun(const resolution::settings& s = {.deadline = at(10'000)}) {

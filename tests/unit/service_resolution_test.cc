@@ -3,16 +3,16 @@
 #include "resolver/endpoints.h"
 #include "tests/support/addresses.h"
 #include "tests/support/catch.h"
+#include "tests/support/resolution_script.h"
 
 namespace happy {
 namespace {
 
 using kind = resolution::action::kind;
+using test::at;
 using test::ip;
 
 constexpr const char* own = "www.test";
-
-time_point at(int ms) { return time_point(milliseconds(ms)); }
 
 service_record record(std::uint16_t priority, const std::string& target,
                       const std::vector<std::string>& hints = {}, std::uint16_t port = 0) {
@@ -25,49 +25,14 @@ service_record record(std::uint16_t priority, const std::string& target,
 }
 
 // A resolution that asks for www.test's HTTPS records, and what it is told.
-class script {
+class script : public test::resolution_script {
  public:
-  explicit script(resolution::settings s = {}) : machine(with_service(s)) { sent(); }
-
-  // The queries that the machine sends now, as "HTTPS www.test".
-  std::vector<std::string> sent(int now = 0) {
-    std::vector<std::string> list;
-    for (auto next = machine.poll(at(now)); next.what == kind::query; next = machine.poll(at(now)))
-      list.push_back(type_name(machine.type_of(next.query)) + " " + machine.name_of(next.query));
-    return list;
-  }
-
-  void address_answer(const std::string& name, record_type type,
-                      const std::vector<std::string>& found, int now,
-                      answer_kind negative = answer_kind::no_data) {
-    answer a;
-    a.type = type;
-    a.kind = found.empty() ? negative : answer_kind::positive;
-    for (const std::string& text : found) a.addresses.push_back(ip(text));
-    machine.handle(machine.find(name, type).value(), a, at(now));
-  }
+  explicit script(resolution::settings s = {}) : resolution_script(with_service(s)) { sent(); }
 
   void service_answer(const std::string& name, const std::vector<service_record>& found, int now,
                       answer_kind negative = answer_kind::no_data) {
-    answer a;
-    a.type = record_type::https;
-    a.kind = found.empty() ? negative : answer_kind::positive;
-    a.services = found;
-    machine.handle(machine.find(name, a.type).value(), a, at(now));
+    resolution_script::service_answer(name, record_type::https, found, now, negative);
   }
-
-  // "finished REASON" or "wait UNTIL".
-  std::string state(int now) {
-    const auto next = machine.poll(at(now));
-    if (next.what == kind::finished) return std::string("finished: ") + to_text(next.reason);
-    if (next.what == kind::query) return "query";
-    if (next.until == never) return "wait";
-    return "wait until " +
-           std::to_string(
-               std::chrono::duration_cast<milliseconds>(next.until.time_since_epoch()).count());
-  }
-
-  resolution machine;
 
  private:
   static resolution::settings with_service(resolution::settings s) {
@@ -75,9 +40,6 @@ class script {
     s.service_name = own;
     s.deadline = at(10'000);
     return s;
-  }
-  static std::string type_name(record_type type) {
-    return type == record_type::https ? "HTTPS" : type == record_type::aaaa ? "AAAA" : "A";
   }
 };
 

@@ -6,17 +6,17 @@
 #include "tests/support/addresses.h"
 #include "tests/support/catch.h"
 #include "tests/support/srv_records.h"
+#include "tests/support/virtual_time.h"
 
 namespace happy {
 namespace {
 
 using kind = resolution::action::kind;
+using test::at;
 using test::ip;
 using test::srv;
 using test::targets_of;
 using names = std::vector<std::string>;
-
-time_point at(int ms) { return time_point(milliseconds(ms)); }
 
 }  // namespace
 

@@ -5,24 +5,23 @@
 #include "resolver/endpoints.h"
 #include "tests/support/addresses.h"
 #include "tests/support/catch.h"
+#include "tests/support/resolution_script.h"
 #include "tests/support/srv_records.h"
 
 namespace happy {
 namespace {
 
 using kind = resolution::action::kind;
-using test::ip;
+using test::at;
 using test::srv;
 using names = std::vector<std::string>;
 
 constexpr const char* domain = "example.test";
 constexpr const char* owner = "_xmpp-client._tcp.example.test";
 
-time_point at(int ms) { return time_point(milliseconds(ms)); }
-
-class script {
+class script : public test::resolution_script {
  public:
-  explicit script(resolution::settings s = {}) : machine(with_srv(s)) {}
+  explicit script(resolution::settings s = {}) : resolution_script(with_srv(s)) {}
 
   // What is sent when the SRV answer has come, 20 ms after the start.
   names asked_after(const std::vector<service_record>& records) {
@@ -31,39 +30,9 @@ class script {
     return sent(20);
   }
 
-  // The queries that are sent now, as "AAAA a.test".
-  names sent(int now) {
-    names list;
-    for (auto next = machine.poll(at(now)); next.what == kind::query; next = machine.poll(at(now)))
-      list.push_back(type_name(machine.type_of(next.query)) + " " + machine.name_of(next.query));
-    return list;
-  }
-
   void srv_answer(const std::vector<service_record>& records, int now) {
-    answer a;
-    a.type = record_type::srv;
-    a.kind = records.empty() ? answer_kind::name_error : answer_kind::positive;
-    a.services = records;
-    machine.handle(machine.find(owner, a.type).value(), a, at(now));
+    service_answer(owner, record_type::srv, records, now, answer_kind::name_error);
   }
-
-  void answer_to(const std::string& name, record_type type, const names& found, int now) {
-    answer a;
-    a.type = type;
-    a.kind = found.empty() ? answer_kind::no_data : answer_kind::positive;
-    for (const std::string& text : found) a.addresses.push_back(ip(text));
-    machine.handle(machine.find(name, type).value(), a, at(now));
-  }
-
-  std::string state(int now) {
-    const auto next = machine.poll(at(now));
-    if (next.what == kind::finished) return std::string("finished: ") + to_text(next.reason);
-    if (next.what == kind::query) return "query";
-    const auto until = next.until.time_since_epoch();
-    return "wait until " + std::to_string(std::chrono::duration_cast<milliseconds>(until).count());
-  }
-
-  resolution machine;
 
  private:
   static resolution::settings with_srv(resolution::settings s) {
@@ -72,9 +41,6 @@ class script {
     s.service_type = record_type::srv;
     if (s.deadline == never) s.deadline = at(10'000);
     return s;
-  }
-  static std::string type_name(record_type type) {
-    return type == record_type::srv ? "SRV" : type == record_type::aaaa ? "AAAA" : "A";
   }
 };
 
@@ -125,11 +91,11 @@ TEST_CASE("srv: AAAA and A for each target of the first priority in order, back 
   const std::string one = targets[0].record.target;
   const std::string two = targets[1].record.target;
   CHECK(s.sent(20) == names{"AAAA " + one, "A " + one, "AAAA " + two, "A " + two});
-  s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"}, 30);
-  s.answer_to("a.test", record_type::a, {"192.0.2.1"}, 30);
-  s.answer_to("b.test", record_type::aaaa, {"2001:db8::2"}, 30);
+  s.address_answer("a.test", record_type::aaaa, {"2001:db8::1"}, 30);
+  s.address_answer("a.test", record_type::a, {"192.0.2.1"}, 30);
+  s.address_answer("b.test", record_type::aaaa, {"2001:db8::2"}, 30);
   CHECK(s.sent(30).empty());
-  s.answer_to("b.test", record_type::a, {}, 40);
+  s.address_answer("b.test", record_type::a, {}, 40);
   CHECK(s.sent(40) == names{"AAAA c.test", "A c.test"});
 }
 
@@ -138,9 +104,9 @@ TEST_CASE("srv: the first target's IPv6 address is acted on", "[srv][resolution]
   s.sent(0);
   s.srv_answer({srv(0, 0, 5222, "a.test")}, 20);
   s.sent(20);
-  s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"}, 30);
+  s.address_answer("a.test", record_type::aaaa, {"2001:db8::1"}, 30);
   CHECK(s.state(30) == "wait until 55");  // the companion's delay
-  s.answer_to("a.test", record_type::a, {"192.0.2.1"}, 40);
+  s.address_answer("a.test", record_type::a, {"192.0.2.1"}, 40);
   s.sent(40);
   CHECK(s.state(40) == "finished: all queries answered");
 }
@@ -155,22 +121,22 @@ TEST_CASE("srv: the Resolution Delay also where only other targets have answered
   s.sent(20);
   const std::string lead = s.machine.services()[0].record.target;
   const std::string later = s.machine.services()[1].record.target;
-  s.answer_to(later, record_type::aaaa, {"2001:db8::2"}, 30);
-  s.answer_to(later, record_type::a, {"192.0.2.2"}, 30);
+  s.address_answer(later, record_type::aaaa, {"2001:db8::2"}, 30);
+  s.address_answer(later, record_type::a, {"192.0.2.2"}, 30);
   CHECK(s.state(30) == "wait until 80");
   CHECK(s.state(79) == "wait until 80");
   SECTION("it passes") { CHECK(s.state(80) == "finished: resolution delay passed"); }
   SECTION("the first target's IPv4 address does not shorten it") {
-    s.answer_to(lead, record_type::a, {"192.0.2.1"}, 40);
+    s.address_answer(lead, record_type::a, {"192.0.2.1"}, 40);
     CHECK(s.state(40) == "wait until 80");
   }
   SECTION("its IPv6 address does") {
-    s.answer_to(lead, record_type::aaaa, {"2001:db8::1"}, 40);
+    s.address_answer(lead, record_type::aaaa, {"2001:db8::1"}, 40);
     CHECK(s.state(40) == "wait until 65");
   }
   SECTION("where it has no address the next one counts") {
-    s.answer_to(lead, record_type::aaaa, {}, 40);
-    s.answer_to(lead, record_type::a, {}, 40);
+    s.address_answer(lead, record_type::aaaa, {}, 40);
+    s.address_answer(lead, record_type::a, {}, 40);
     s.sent(40);
     CHECK(s.state(40) == "finished: all queries answered");
   }
@@ -185,15 +151,15 @@ TEST_CASE("srv: by priority, then by weight between rules 8 and 9; each at its p
                0);
   REQUIRE(s.machine.services()[0].record.target == "a.test");  // drawn so with 59999 of 60000 seeds
   s.sent(0);
-  s.answer_to("b.test", record_type::aaaa, {"2001:db8::b"}, 1);
-  s.answer_to("b.test", record_type::a, {"192.0.2.2"}, 1);
-  s.answer_to("a.test", record_type::aaaa, {"2001:db8::a"}, 1);
-  s.answer_to("a.test", record_type::a, {"192.0.2.1"}, 1);
+  s.address_answer("b.test", record_type::aaaa, {"2001:db8::b"}, 1);
+  s.address_answer("b.test", record_type::a, {"192.0.2.2"}, 1);
+  s.address_answer("a.test", record_type::aaaa, {"2001:db8::a"}, 1);
+  s.address_answer("a.test", record_type::a, {"192.0.2.1"}, 1);
   s.sent(1);
-  s.answer_to("c.test", record_type::a, {"192.0.2.3"}, 2);
-  s.answer_to("c.test", record_type::aaaa, {}, 2);
+  s.address_answer("c.test", record_type::a, {"192.0.2.3"}, 2);
+  s.address_answer("c.test", record_type::aaaa, {}, 2);
   s.sent(2);
-  s.answer_to(domain, record_type::a, {"192.0.2.9"}, 3);
+  s.address_answer(domain, record_type::a, {"192.0.2.9"}, 3);
   CHECK(sorted(s.machine) == names{"2001:db8::a 5222 0", "2001:db8::b 5223 0", "192.0.2.1 5222 0",
                                    "192.0.2.2 5223 0", "192.0.2.3 443 5", "192.0.2.9 0 -"});
 }
@@ -215,9 +181,9 @@ TEST_CASE(
   SECTION("no target with an address") {
     s.srv_answer({srv(0, 0, 5222, "a.test")}, 20);
     s.sent(20);
-    s.answer_to("a.test", record_type::aaaa, {}, 30);
+    s.address_answer("a.test", record_type::aaaa, {}, 30);
     CHECK(s.state(30) != "finished: all queries answered");
-    s.answer_to("a.test", record_type::a, {}, 30);
+    s.address_answer("a.test", record_type::a, {}, 30);
     CHECK(s.sent(30) == own);
   }
   SECTION("no answer within a second") {
@@ -229,8 +195,8 @@ TEST_CASE(
   }
   s.machine.poll(at(1020));
   if (!s.machine.find(domain, record_type::a)) return;
-  s.answer_to(domain, record_type::aaaa, {}, 1040);
-  s.answer_to(domain, record_type::a, {"192.0.2.9"}, 1040);
+  s.address_answer(domain, record_type::aaaa, {}, 1040);
+  s.address_answer(domain, record_type::a, {"192.0.2.9"}, 1040);
   CHECK(s.state(1040) == "finished: all queries answered");
 }
 
@@ -242,18 +208,18 @@ TEST_CASE("srv: a family of the first target that keeps silent holds nothing up"
           "[srv][resolution][XMPP-3][XMPP-4]") {
   script s;
   CHECK(s.asked_after(two_priorities) == names{"AAAA a.test", "A a.test"});
-  s.answer_to("a.test", record_type::a, {"192.0.2.1"}, 30);
+  s.address_answer("a.test", record_type::a, {"192.0.2.1"}, 30);
   CHECK(s.state(30) == "wait until 80");
   CHECK(s.state(80) == "finished: resolution delay passed");
   CHECK(s.machine.asks_more_at() == at(1020));
   CHECK(s.sent(1019).empty());
   CHECK(s.sent(1020) == names{"AAAA c.test", "A c.test"});
-  s.answer_to("c.test", record_type::aaaa, {}, 1030);
-  s.answer_to("c.test", record_type::a, {"192.0.2.3"}, 1030);
+  s.address_answer("c.test", record_type::aaaa, {}, 1030);
+  s.address_answer("c.test", record_type::a, {"192.0.2.3"}, 1030);
   CHECK(s.sent(1030) == names{"AAAA example.test", "A example.test"});
   CHECK(s.machine.asks_more_at() == never);
-  s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"},
-              1400);  // late, but of the first priority
+  s.address_answer("a.test", record_type::aaaa, {"2001:db8::1"},
+                   1400);  // late, but of the first priority
   CHECK(sorted(s.machine) == names{"2001:db8::1 5222 0", "192.0.2.1 5222 0", "192.0.2.3 443 5"});
 }
 
@@ -264,17 +230,17 @@ TEST_CASE("srv: after a first target that keeps silent the next priority decides
   CHECK(s.state(20) == "wait until 1020");
   CHECK(s.sent(1020) == names{"AAAA c.test", "A c.test"});
   SECTION("its first target's IPv6 address is acted on") {
-    s.answer_to("c.test", record_type::aaaa, {"2001:db8::3"}, 1040);
+    s.address_answer("c.test", record_type::aaaa, {"2001:db8::3"}, 1040);
     CHECK(s.state(1040) == "wait until 1065");  // the companion's delay
-    s.answer_to("c.test", record_type::a, {"192.0.2.3"}, 1050);
+    s.address_answer("c.test", record_type::a, {"192.0.2.3"}, 1050);
     CHECK(s.state(1050) == "query");
     s.sent(1050);
     CHECK(s.state(1050) == "finished: all queries answered");
   }
   SECTION("what comes late from the better one goes first") {
-    s.answer_to("c.test", record_type::a, {"192.0.2.3"}, 1040);
+    s.address_answer("c.test", record_type::a, {"192.0.2.3"}, 1040);
     CHECK(s.state(1040) == "wait until 1090");
-    s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"}, 1050);
+    s.address_answer("a.test", record_type::aaaa, {"2001:db8::1"}, 1050);
     CHECK(s.state(1050) == "wait until 1075");
     CHECK(sorted(s.machine) == names{"2001:db8::1 5222 0", "192.0.2.3 443 5"});
   }
@@ -287,13 +253,13 @@ TEST_CASE(
   s.asked_after(
       {srv(0, 60000, 5222, "a.test"), srv(0, 0, 5223, "b.test"), srv(5, 0, 443, "c.test")});
   REQUIRE(s.machine.services()[0].record.target == "a.test");
-  s.answer_to("b.test", record_type::aaaa, {"2001:db8::2"}, 30);
-  s.answer_to("b.test", record_type::a, {}, 30);
+  s.address_answer("b.test", record_type::aaaa, {"2001:db8::2"}, 30);
+  s.address_answer("b.test", record_type::a, {}, 30);
   CHECK(s.state(30) == "wait until 80");  // for the first target
   CHECK(s.state(80) == "finished: resolution delay passed");
   CHECK(s.sent(1019).empty());
   CHECK(s.sent(1020) == names{"AAAA c.test", "A c.test"});
-  s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"}, 1500);
+  s.address_answer("a.test", record_type::aaaa, {"2001:db8::1"}, 1500);
   CHECK(sorted(s.machine) == names{"2001:db8::1 5222 0", "2001:db8::2 5223 0"});
 }
 
@@ -303,22 +269,22 @@ TEST_CASE(
   script s;
   s.asked_after(two_priorities);
   s.sent(1020);
-  s.answer_to("c.test", record_type::a, {}, 1030);
+  s.address_answer("c.test", record_type::a, {}, 1030);
   CHECK(s.sent(2019).empty());
   CHECK(s.sent(2020) == names{"AAAA example.test", "A example.test"});
   SECTION("they are there") {
-    s.answer_to(domain, record_type::aaaa, {"2001:db8::9"}, 2030);
+    s.address_answer(domain, record_type::aaaa, {"2001:db8::9"}, 2030);
     CHECK(s.state(2030) == "wait until 2055");
-    s.answer_to(domain, record_type::a, {"192.0.2.9"}, 2040);
+    s.address_answer(domain, record_type::a, {"192.0.2.9"}, 2040);
     CHECK(s.state(2040) == "finished: all queries answered");
     CHECK(sorted(s.machine) == names{"2001:db8::9 0 -", "192.0.2.9 0 -"});
   }
   SECTION("there are none: a late answer of a target is all that is left") {
-    s.answer_to(domain, record_type::aaaa, {}, 2030);
-    s.answer_to(domain, record_type::a, {}, 2030);
+    s.address_answer(domain, record_type::aaaa, {}, 2030);
+    s.address_answer(domain, record_type::a, {}, 2030);
     CHECK(s.state(2030) == "wait until 10000");
     CHECK(s.state(10'000) == "finished: nameservers out of time");
-    s.answer_to("a.test", record_type::aaaa, {"2001:db8::1"}, 3000);
+    s.address_answer("a.test", record_type::aaaa, {"2001:db8::1"}, 3000);
     CHECK(s.state(3000) == "wait until 3025");
     CHECK(s.state(3025) == "finished: preferred family answered");
   }
