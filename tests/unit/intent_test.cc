@@ -1,7 +1,7 @@
 // What connect() can know of an address: the latest lookup that gave it, for a minute.
 #include "resolver/intent.h"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.h"
 
 using namespace happy;
 
