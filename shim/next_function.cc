@@ -16,9 +16,10 @@ extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start;  // th
 // The loader's account of itself, to which the program's dynamic section leads debuggers; nullptr: it has none.
 const r_debug* loader() {
   const auto* const headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
+  const std::size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);
   std::uintptr_t base = 0;
   const ElfW(Phdr)* dynamic = nullptr;
-  for (std::size_t i = 0; headers != nullptr && i < getauxval(AT_PHNUM); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     if (headers[i].p_type == PT_PHDR)
       base = reinterpret_cast<std::uintptr_t>(headers) - headers[i].p_vaddr;
     if (headers[i].p_type == PT_DYNAMIC) dynamic = &headers[i];
