@@ -123,25 +123,35 @@ constexpr std::size_t usual_host_size = 4096;
 // Where the answers of one of the functions without _r stay until its next call, as libc's own do.
 class answer_place {
  public:
-  // Two threads at a time get one answer after the other. It takes less than a microsecond: who has it longer is a
-  // thread that a fork() has left behind.
+  // Two threads at a time get one answer after the other.
   hostent* keep(const hostent& found, const char* buffer) {
     engine_visit undisturbed;  // by signal handlers
-    constexpr int patience = 1000;
-    for (int waited = 0; busy_.exchange(true, std::memory_order_acquire) && waited < patience;
-         ++waited)
-      raw_syscall(SYS_sched_yield);
+    enter();
     std::memcpy(buffer_, buffer, sizeof buffer_);
     const auto moved = [&](char* old) { return buffer_ + (old - buffer); };
     host_ = found;
     host_.h_name = moved(found.h_name);
     host_.h_aliases = moved_list(found.h_aliases, moved);
     host_.h_addr_list = moved_list(found.h_addr_list, moved);
-    busy_.store(false, std::memory_order_release);
+    writer_.store(0, std::memory_order_release);
     return &host_;
   }
 
  private:
+  // Writing takes less than a microsecond, but a busy machine may keep the writer waiting for its turn. One of another
+  // process is a thread that fork() has left behind.
+  void enter() {
+    constexpr int patience = 1'000'000;
+    const pid_t us = raw_getpid();
+    for (int waited = 0; waited < patience; ++waited) {
+      pid_t writer = 0;
+      if (writer_.compare_exchange_strong(writer, us, std::memory_order_acquire)) return;
+      if (writer != us && writer_.compare_exchange_strong(writer, us, std::memory_order_acquire))
+        return;
+      raw_syscall(SYS_sched_yield);
+    }
+  }
+
   template <typename Moved>
   static char** moved_list(char** old, const Moved& moved) {
     auto** list = reinterpret_cast<char**>(moved(reinterpret_cast<char*>(old)));
@@ -149,7 +159,7 @@ class answer_place {
     return list;
   }
 
-  std::atomic<bool> busy_{false};
+  std::atomic<pid_t> writer_{0};
   hostent host_{};
   alignas(std::max_align_t) char buffer_[usual_host_size]{};
 };
