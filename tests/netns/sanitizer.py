@@ -24,16 +24,18 @@ _CONTROL = os.environ.get(CONTROL_VARIABLE) == "1"
 # Its handlers of crashes can interrupt one another, so that libhappy could never be sure that none is running, and would
 # take in no late answer. A crash shows as the program's end all the same.
 _NO_HANDLERS = "handle_segv=0 handle_sigbus=0 handle_sigfpe=0 handle_sigill=0"
-# The runtime of each build folder, and its options. What the programs themselves leak, and how they share descriptors
-# between threads, is none of our business.
+# The runtime of each build folder, and its options. What the programs themselves leak, threads among it, and how they
+# share descriptors between threads, is none of our business; ends are timed, so that none may be put off.
 _RUNTIMES = {
     "asan-ubsan": ("libasan.so", {"ASAN_OPTIONS": f"detect_leaks=0 {_NO_HANDLERS}", "UBSAN_OPTIONS": "print_stacktrace=1"}),
-    "tsan": ("libtsan.so", {"TSAN_OPTIONS": f"die_after_fork=0 {_NO_HANDLERS} suppressions={HERE / 'tsan.supp'}"}),
+    "tsan": ("libtsan.so", {"TSAN_OPTIONS": "die_after_fork=0 report_thread_leaks=0 atexit_sleep_ms=0 "
+                                            f"{_NO_HANDLERS} suppressions={HERE / 'tsan.supp'}"}),
 }
 _RUNTIME = _RUNTIMES.get(pathlib.Path(_GIVEN).parent.name)
 USED = _RUNTIME is not None
 LIBRARY = str(ROOT / "build/control/libhappy.so") if USED and _CONTROL else _GIVEN
 TIME_FACTOR = 3 if USED else 1  # of the hard limits
+START_S = 0.7 if USED else 0  # by which a program starts later
 REPORT = ".report"
 
 

@@ -61,6 +61,7 @@ void free(void* block) {
 
 static void connect_in_handler(int number) {
   (void)number;
+  int interrupted_error = errno;
   in_handler = 1;
   int type = has("busy") ? SOCK_STREAM : SOCK_DGRAM;
   int own = socket(list->ai_family, type | (has("poll") ? SOCK_NONBLOCK : 0), 0);
@@ -72,6 +73,7 @@ static void connect_in_handler(int number) {
   in_handler = 0;
   ++handled;
   if (now_ms() > handlers_end_ms) setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+  errno = interrupted_error;
 }
 
 static void connect_ten_times_in_a_handler(void) {
