@@ -5,7 +5,9 @@
 
 #include <cerrno>
 
+#include "shim/base/raw_syscall.h"
 #include "shim/late_function.h"
+#include "shim/process.h"
 #include "shim/serving.h"
 
 namespace happy {
@@ -15,25 +17,40 @@ constinit late_function<decltype(&::listen)> real_listen{"listen"};
 constinit late_function<decltype(&::accept)> real_accept{"accept"};
 constinit late_function<decltype(&::accept4)> real_accept4{"accept4"};
 
+// Peers by AF_UNIX have no address: browsers, editors and players listen there for a second instance of themselves.
+bool is_ip(int fd) {
+  int domain = AF_UNSPEC;
+  socklen_t length = sizeof domain;
+  raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, reinterpret_cast<long>(&domain),
+              reinterpret_cast<long>(&length));
+  return domain == AF_INET || domain == AF_INET6;
+}
+
+// Not in a sandbox: it has listed its calls.
+bool may_ask() { return current_phase.load(std::memory_order_acquire) != phase::off; }
+
+// `result` of listen() or accept() on `fd`.
+int noted(int fd, int result) {
+  if (result >= 0 && !is_serving() && may_ask() && is_ip(fd)) note_serving();
+  return result;
+}
+
 }  // namespace
 }  // namespace happy
 
 extern "C" {
 
 __attribute__((visibility("default"))) int listen(int fd, int backlog) {
-  happy::note_serving();
-  return happy::real_listen.get()(fd, backlog);
+  return happy::noted(fd, happy::real_listen.get()(fd, backlog));
 }
 
 __attribute__((visibility("default"))) int accept(int fd, sockaddr* from, socklen_t* length) {
-  happy::note_serving();
-  return happy::real_accept.get()(fd, from, length);
+  return happy::noted(fd, happy::real_accept.get()(fd, from, length));
 }
 
 __attribute__((visibility("default"))) int accept4(int fd, sockaddr* from, socklen_t* length,
                                                    int flags) {
-  happy::note_serving();
-  return happy::real_accept4.get()(fd, from, length, flags);
+  return happy::noted(fd, happy::real_accept4.get()(fd, from, length, flags));
 }
 
 }  // extern "C"

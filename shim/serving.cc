@@ -20,9 +20,9 @@ constinit std::atomic<bool> serving{false};
 
 }  // namespace
 
-void note_serving() {
-  if (!serving.load(std::memory_order_relaxed)) serving.store(true, std::memory_order_relaxed);
-}
+void note_serving() { serving.store(true, std::memory_order_relaxed); }
+
+bool is_serving() { return serving.load(std::memory_order_relaxed); }
 
 void note_program(const char* path) {
   if (path == nullptr) return;
@@ -34,7 +34,7 @@ void note_program(const char* path) {
 }
 
 bool wants_complete_results() {
-  return serving.load(std::memory_order_relaxed) || process_environment().settings.partial == 0;
+  return is_serving() || process_environment().settings.partial == 0;
 }
 
 }  // namespace happy

@@ -3,8 +3,9 @@
 
 namespace happy {
 
-// The process serves: it has called listen() or accept(). Signal-safe.
+// The process serves: it has called listen() or accept() on a socket of IP. Signal-safe.
 void note_serving();
+bool is_serving();
 
 // Looks at the program's name (its argv[0]), once: daemons write their state over it later (setproctitle).
 void note_program(const char* path);

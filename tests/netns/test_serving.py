@@ -197,6 +197,8 @@ def serving_is_what_helps(network):
             ("unmarked", victim("compares"), True, None, partial),
             ("HAPPY_PARTIAL=0", victim("compares"), True, {"HAPPY_PARTIAL": "0"}, matches),
             ("listens", victim("compares", "-l"), True, None, matches),
+            ("accepts", victim("compares", "-a"), True, None, matches),
+            ("listens and accepts on AF_UNIX", victim("compares", "-u"), True, None, partial),
             ("called sshd", [listed], True, None, matches),
             ("called sshd, and titled", [listed, "-t"], True, None, matches)):
         run = network.run([*command, *addresses], happy=happy, environment=environment)

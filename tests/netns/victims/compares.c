@@ -1,10 +1,15 @@
 // Does what daemons do who trust their peers by name: looks an address's name up, and whether the name has it.
 //
-//   compares [-l | -t] ADDRESS...
+//   compares [-l | -u | -a | -t] ADDRESS...
 //
-// With -l it listens first, as a daemon does; with -t it writes a title over its own name, as daemons do, too. One line for each address: "ADDRESS NAME matches", "... does not match".
+// With -l it listens first, as a daemon does, with -u on an AF_UNIX socket, as browsers do; with -a it accepts from a
+// socket that listens already, as one that inetd or systemd has started; with -t it writes a title
+// over its own name, as daemons do, too. One line for each address: "ADDRESS NAME matches", "... does not match".
 
 #include "victim.h"
+
+#include <sys/syscall.h>
+#include <sys/un.h>
 
 static int has_address(const char* name, const char* wanted) {
   struct addrinfo* list;
@@ -28,11 +33,29 @@ static void compare(const char* address) {
     printf("%s %s %s\n", address, name, has_address(name, address) ? "matches" : "does not match");
 }
 
+// syscall() stands for the process before this one.
+static void accept_unheard(void) {
+  struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof own;
+  int fd = socket(AF_INET, SOCK_STREAM, 0), peer = socket(AF_INET, SOCK_STREAM, 0);
+  if (bind(fd, (struct sockaddr*)&own, length) || syscall(SYS_listen, fd, 1) ||
+      getsockname(fd, (struct sockaddr*)&own, &length) ||
+      connect(peer, (struct sockaddr*)&own, length) || accept(fd, NULL, NULL) < 0)
+    perror("accept");
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const char* habit = argv[1];
   int first = *habit == '-' ? 2 : 1;
   if (!strcmp(habit, "-l") && listen(socket(AF_INET, SOCK_STREAM, 0), 1)) perror("listen");
+  if (!strcmp(habit, "-u")) {
+    struct sockaddr_un any = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (bind(fd, (struct sockaddr*)&any, sizeof any.sun_family) || listen(fd, 1)) perror("listen");
+    if (accept(fd, NULL, NULL) != -1 || errno != EAGAIN) perror("accept");
+  }
+  if (!strcmp(habit, "-a")) accept_unheard();
   if (!strcmp(habit, "-t")) memset(argv[0], 't', strlen(argv[0]));
   for (int i = first; i < argc; ++i) compare(argv[i]);
   return 0;
