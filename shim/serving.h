@@ -1,4 +1,4 @@
-// Which processes must see complete results of lookups.
+// Which processes must see complete results of lookups, and which nothing of ours.
 #pragma once
 
 namespace happy {
@@ -9,6 +9,9 @@ bool is_serving();
 
 // Looks at the program's name (its argv[0]), once: daemons write their state over it later (setproctitle).
 void note_program(const char* path);
+
+// Whether the program is one that is of no use with any connection raced. `path`: as above.
+bool is_prober(const char* path);
 
 // Whether lookups of this process wait for both families, as libc's do: it serves, it is a program that
 // compares addresses instead of connecting to them, or HAPPY_PARTIAL=0 says so.

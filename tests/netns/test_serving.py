@@ -12,7 +12,7 @@ import time
 
 import hardening
 import topology
-from cases import case, check, check_equal, victim
+from cases import case, check, check_equal, families, victim
 from lab import LabError
 
 PEERS = {"IPv4": "203.0.113.2", "IPv6": "2001:db8:ff::2"}  # the servers' own
@@ -203,3 +203,13 @@ def serving_is_what_helps(network):
             ("called sshd, and titled", [listed, "-t"], True, None, matches)):
         run = network.run([*command, *addresses], happy=happy, environment=environment)
         check_equal((run.status, run.output.splitlines()), (0, expected), what)
+
+
+@case("v6-drop")
+def prober_is_left_alone(network):
+    """What nmap says of an address is that address's own answer."""
+    prober = pathlib.Path("/run/lab/nmap")
+    shutil.copy(victim("walk")[0], prober)
+    host = network.host("probed")
+    run = network.run([prober, host.name, 7], happy=True, seconds=2)
+    check_equal((run.status, run.output, families(network.syns(host))), (None, "", "6"), "result and SYNs")

@@ -53,6 +53,8 @@ build dynamic
 helped 'a dynamic program' "$happy_run" "$work/dynamic"
 build no-pie -no-pie
 helped 'not position-independent' "$happy_run" "$work/no-pie"
+cp "$work/dynamic" "$work/nmap"
+warned "'$work/nmap' tells which addresses answer" 'a prober' "$happy_run" "$work/nmap"
 build static -static
 warned "'$work/static' is statically linked" 'static' "$happy_run" "$work/static"
 build static-pie -static-pie
