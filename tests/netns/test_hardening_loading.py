@@ -367,6 +367,19 @@ def constructor_that_waits(network):
                       slack_s=3)  # our thread stays for one, and a lookup waits for half a second, once
 
 
+@case("v6-drop", **ONE_RETRY)
+def address_sanitizer(network):
+    """Its runtime wants to be a program's first library, and reads the options of whoever is preloaded beside libhappy."""
+    walk = pathlib.Path("/run/lab/walk")
+    subprocess.run(["cc", "-fsanitize=address", "-D_GNU_SOURCE", "-o", walk, lab.HERE / "victims/walk.c"], check=True)
+    hardening.compare_result(network, "AddressSanitizer", lambda host: [walk, host.name, 7],
+                             environment={"ASAN_OPTIONS": "detect_leaks=0"})
+    others = pathlib.Path("/run/lab/asan_options.so")
+    compile_library("asan_options.c", others)
+    told = network.run([walk, network.host("told").name, 7], environment=preload(lab.LIBRARY, others)).output
+    check("AddressSanitizer Init done" in told, f"options of the library behind are unread: {told!r}")
+
+
 @case()
 def first_calls_of_children(network):
     """Forked while another thread is in dl_iterate_phdr(): its lock is held for ever in the child."""
