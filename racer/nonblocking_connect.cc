@@ -39,11 +39,20 @@ socket_state state_of(const program_socket& s) {
   return state == TCP_CLOSE ? socket_state::failed : socket_state::connected;
 }
 
-void succeed(core& c, pending_race& r, const endpoint& where, time_point now) {
-  note_own_success(c, r, where, now);
-  trace_race_endpoint("winner", r, where);
+// The program has its connection on that socket.
+void serve(core& c, pending_race& r, std::uint64_t cookie, const char* how, time_point now) {
   finish_lookup(c, r.lookup);
-  abandon(c, r, "the program's own attempt has connected");
+  for (std::size_t i = r.sockets.size(); i-- > 0;) {
+    if (r.sockets[i].cookie == cookie) r.sockets.erase(i);
+  }
+  if (r.sockets.empty() || r.veiled != 0 || r.swap) return abandon(c, r, how);
+  begin_again(c, r, now);
+}
+
+void succeed(core& c, pending_race& r, const program_socket& s, time_point now) {
+  note_own_success(c, r, s.where, now);
+  trace_race_endpoint("winner", r, s.where);
+  serve(c, r, s.cookie, "the program's own attempt has connected", now);
 }
 
 // Looks at the program's sockets. False: the race is over.
@@ -52,7 +61,10 @@ bool look_at_sockets(core& c, pending_race& r, time_point now) {
     const program_socket s = r.sockets[i];
     switch (state_of(s)) {
       case socket_state::connecting: break;
-      case socket_state::connected: succeed(c, r, s.where, now); return false;
+      case socket_state::connected:
+        succeed(c, r, s, now);
+        if (!r.used) return false;
+        break;
       case socket_state::failed:
         trace_failure(r, s.where, 0);
         if (s.cookie == r.veiled) take_what_arrives(s.fd);  // the program has shut it down
@@ -121,13 +133,12 @@ void deliver(core& c, pending_race& r, time_point now) {
   const program_socket target = target_for(r, r.winner.address.family);
   if (!lean_on(r, target)) return abandon(c, r, "the fd cannot be replaced");
   if (!make_alike(c, r, target.where.address.family) || !hand_over(r)) {
-    if (has_connected(r.original.fd)) return succeed(c, r, target.where, now);
+    if (has_connected(r.original.fd)) return succeed(c, r, target, now);
     return abandon(c, r, "the fd cannot be replaced");
   }
   real->shutdown(r.original.fd, SHUT_RDWR);
   r.veiled = 0;
-  finish_lookup(c, r.lookup);
-  abandon(c, r, "handed over");
+  serve(c, r, target.cookie, "handed over", now);
 }
 
 void activate(core& c, pending_race& r, time_point now) {
@@ -249,6 +260,10 @@ void let_go_of(core& c, pending_race& r, unsigned first, unsigned last, time_poi
   for (std::size_t i = r.sockets.size(); r.used && i-- > 0;) {
     const program_socket s = r.sockets[i];
     if (!covers(first, last, s.fd) || leave_veil_to_copy(r, r.sockets[i], first, last)) continue;
+    if (r.sockets.size() > 1 && state_of(s) == socket_state::connected) {
+      succeed(c, r, s, now);  // used already, and done with
+      continue;
+    }
     r.sockets.erase(i);
     let_go(c, r, s.cookie, now);
   }
@@ -308,8 +323,8 @@ bool is_pending(core& c, std::uint64_t cookie) {
 // anew.
 pending_race* find_race_to_join(core& c, const pending_race& r) {
   const auto is_joinable = [&](const pending_race& earlier) {
-    return &earlier != &r && !earlier.swap && earlier.thread == r.thread && r.known.id != 0 &&
-           earlier.known.id == r.known.id && earlier.port == r.port &&
+    return &earlier != &r && !earlier.swap && !earlier.on_their_own && earlier.thread == r.thread &&
+           r.known.id != 0 && earlier.known.id == r.known.id && earlier.port == r.port &&
            std::none_of(earlier.sockets.begin(), earlier.sockets.end(),
                         [&](const program_socket& s) { return s.where == r.named; });
   };
@@ -375,7 +390,7 @@ happy_step joined_returned(core& c, pending_race& r, happy_connect& call, int re
   if (s == r.sockets.end()) return give(call, result, error);
   const endpoint where = s->where;
   if (result == 0) {
-    succeed(c, r, where, now);
+    succeed(c, r, program_socket(*s), now);
   } else if (error != EINPROGRESS) {
     r.sockets.erase(static_cast<std::size_t>(s - r.sockets.begin()));
     r.machine.handle({.what = race_event::kind::failed, .where = where}, now);
@@ -395,13 +410,13 @@ time_point tend_non_blocking(core& c, pending_race& r, time_point now) {
   if (!look_at_sockets(c, r, now)) return never;
   activate(c, r, now);
   if (!r.used) return never;
-  if (!r.active) return c.races.full_until();
+  if (!r.active) return std::max(r.active_from, c.races.full_until());
   refresh_plan(c, r, now);
   const time_point next = r.won || r.lost ? never : advance(c, r, now);
   if (!r.used) return never;
   if (r.won || has_failure_to_show(r)) {
     deliver(c, r, now);
-    return never;
+    return r.used ? r.active_from : never;
   }
   if (r.lost) {
     if (r.swap) let_original_through(r);

@@ -25,6 +25,7 @@ void reset(pending_race& r) {
   r.non_blocking = r.clocked = false;
   r.sockets.clear();
   r.veiled = 0;
+  r.on_their_own = false;
   r.forgotten_at = never;
   r.known.as_mapped = false;
   r.known.candidates.clear();
@@ -98,9 +99,13 @@ bool race_pool::reserve(pending_race& r, int lowest_free, time_point now) {
   return true;
 }
 
-void race_pool::release(pending_race& r) {
+void race_pool::give_back(pending_race& r) {
   if (r.reserved > 0) full_until_ = time_point::min();
   reserved_ -= std::exchange(r.reserved, 0);
+}
+
+void race_pool::release(pending_race& r) {
+  give_back(r);
   const bool slept_on = r.slept_on;
   reset(r);
   ++r.generation;

@@ -80,7 +80,8 @@ struct alignas(page_size) pending_race {
   bool clocked =
       false;  // the delay is watched by the program's own waiting calls, not by the worker
   bounded_vector<program_socket, max_program_sockets> sockets;
-  std::uint64_t veiled = 0;  // cookie of the one that shows nothing (veiled_connect.h); 0: none
+  std::uint64_t veiled = 0;   // cookie of the one that shows nothing (veiled_connect.h); 0: none
+  bool on_their_own = false;  // each is a request of its own: begin_again()
   time_point forgotten_at = never;  // the program has closed them all; its next may come until then
 
   // The hidden side.
@@ -132,6 +133,8 @@ class race_pool {
   // races together have a quarter of what RLIMIT_NOFILE leaves when the program's own are taken away; a race
   // that gets none waits for others to end. `lowest_free`: a number just got, so that those below are taken.
   bool reserve(pending_race& r, int lowest_free, time_point now);
+
+  void give_back(pending_race& r);
 
   // Until when no race can become active, unless one that is ends.
   time_point full_until() const { return full_until_; }

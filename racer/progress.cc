@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "racer/caller.h"
 #include "racer/connect_call.h"
@@ -330,6 +331,25 @@ void quiesce(core& c, bool network_changes) {
     c.hidden_worker.dismiss();
   }
   c.hidden_worker.wait_until_gone();
+}
+
+void begin_again(core& c, pending_race& r, time_point now) {
+  close_attempts(r, nullptr);
+  c.races.give_back(r);
+  r.original_dup.reset();
+  r.winner_socket.reset();
+  r.active = r.won = r.lost = r.handed_over = false;
+  r.failures.clear();
+  r.lookup = 0;
+  r.on_their_own = true;
+  r.named = r.sockets[0].where;
+  r.began = now;
+  r.active_from = now + r.delay;
+  std::construct_at(&r.machine, c.timing);
+  for (const program_socket& s : r.sockets) {
+    r.machine.note_started(s.where, now);
+    trace_race_endpoint("goes on", r, s.where);
+  }
 }
 
 void abandon(core& c, pending_race& r, const char* why) {

@@ -55,6 +55,10 @@ happy_step settle(core& c, pending_race& r, happy_connect& call, int result, int
 // if the network changes under it. Takes the lock itself.
 void quiesce(core& c, bool network_changes);
 
+// One of the program's sockets has its connection. A program that races by itself closes the others now. What is still
+// there when the delay has passed is a request of its own: addresses of one lookup were taken in turns (aiohttp).
+void begin_again(core& c, pending_race& r, time_point now);
+
 // Ends a race without result: hidden attempts are closed, the program's fd is not touched.
 void abandon(core& c, pending_race& r, const char* why);
 

@@ -2,6 +2,7 @@
 gets bare, and none is reached later."""
 
 from cases import REGISTRY, Case, check, check_equal, families
+import lab
 import matrix
 
 PROGRAMS = ("curl", "git-http", "py-asyncio-HE", "node", "apt-helper", "links")
@@ -35,6 +36,46 @@ def own_race(network, program, fault):
     check(times[1] <= wanted, f"{times[1]:.2f} s to accept(), bare {times[0]}, limit {wanted:.2f}")
 
 
+# What aiohttp does with several requests: one lookup, each connection to another of its addresses, all are wanted.
+IN_TURNS = """
+import selectors, socket
+wanted, waiting, kept = selectors.DefaultSelector(), 0, []
+for family, kind, protocol, _, where in socket.getaddrinfo('{}', 7, type=socket.SOCK_STREAM):
+    s = socket.socket(family, kind, protocol)
+    s.setblocking(False)
+    s.connect_ex(where)
+    wanted.register(s, selectors.EVENT_WRITE)
+    waiting += 1
+while waiting:
+    for key, events in wanted.select():
+        if events == selectors.EVENT_WRITE:
+            key.fileobj.send(b'x')
+            wanted.modify(key.fileobj, selectors.EVENT_READ)
+        else:
+            print(key.fileobj.recv(1))
+            wanted.unregister(key.fileobj)
+            END(key.fileobj)
+            waiting -= 1
+"""
+BEGINNINGS = {"alone": "",
+              "threads": "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()\n"}
+ENDS = {"kept": "kept.append", "closed": "socket.socket.close"}  # what becomes of a connection that was used
+
+
+def in_turns(network, connections, syns, beginning, end):
+    """Connections that a program makes to the addresses of a name in turns are none's fallback: each is had."""
+    host = network.host("turns")
+    run = network.run([lab.PYTHON, "-c", beginning + IN_TURNS.replace("{}", host.name).replace("END", end)], happy=True)
+    check_equal((run.status, run.output), (0, "b'x'\n" * connections), "the program")
+    check(run.seconds() < 0.6 * connections + SLACK_S, f"{run.seconds():.2f} s")
+    if syns:
+        check_equal(families(network.syns(host)), syns, "SYNs")
+
+
+for by, before in BEGINNINGS.items():
+    for what, after in ENDS.items():
+        for kind, count, seen in ("healthy", 2, "64"), ("v6-drop", 2, "644"), ("first-address-dead", 4, ""):
+            REGISTRY[f"in_turns.{kind}.{by}.{what}"] = Case(in_turns, (kind,), (count, seen, before, after))
 for name in PROGRAMS:
     for kind in FAULTS:
         REGISTRY[f"own_race.{name}.{kind}"] = Case(own_race, (kind,), (name, kind))
