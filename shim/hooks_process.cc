@@ -29,6 +29,7 @@ constinit late_function<decltype(&::setns)> real_setns{"setns"};
 constinit late_function<chroot_function> real_chroot{"chroot"};
 constinit late_function<capset_function> real_capset{"capset"};
 constinit late_function<prctl_function> real_prctl{"prctl"};
+constinit late_function<const char*> libc_single_threaded{"__libc_single_threaded"};
 
 // Races are given up and the worker ends, or 50 ms have passed. `network_changes`: what is known of
 // names belongs to another network now.
@@ -49,6 +50,13 @@ void enter_sandbox() {
 
 // A filter that is no filter, or flags where none are allowed, only ask whether the kernel knows the call: Firefox and
 // libseccomp do, in processes that never get a sandbox.
+// Landlock binds the calling thread and those that it makes from now on. Another one that there is already would let a
+// race of ours go where this one may not.
+void enter_landlock() {
+  const char* alone = libc_single_threaded.get();
+  if (alone == nullptr || *alone == 0) enter_sandbox();
+}
+
 bool is_sandbox_prctl(int option, unsigned long mode, unsigned long filter) {
   return option == PR_SET_SECCOMP && mode != 0 && (mode != SECCOMP_MODE_FILTER || filter != 0);
 }
@@ -136,6 +144,7 @@ __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
   const long result =
       happy::raw_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
   if (number == SYS_setsockopt) happy::note_option_change();
+  if (number == SYS_landlock_restrict_self && result == 0) happy::enter_landlock();
   if (result >= 0 || result < -4095) return result;
   errno = static_cast<int>(-result);
   return -1;

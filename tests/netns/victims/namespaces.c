@@ -11,12 +11,15 @@
 //       thread-net, thread-setns  one thread alone goes there, and connects at the same time as the other
 //       setuid   setuid() while a thread is in mid-race: every thread changes
 //       rawcaps  as capset, by syscall()
+//       landlock, thread-landlock  TCP is forbidden to the process after a race; to one thread, beside one
+//                that connects
 //       capset   drops capabilities after a race: no thread is left that still has them
 
 #include "hardening.h"
 
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 static const char* what;
@@ -36,16 +39,32 @@ static void say(const char* call, int failed) {
   printf("%s %s\n", call, failed ? strerrorname_np(errno) : "ok");
 }
 
+// As linux/landlock.h has them since Linux 6.7: no TCP connect() is allowed any more, to any port.
+static int forbid_connects(void) {
+  struct {
+    uint64_t files, connections;
+  } rules = {0, 1 << 1};
+  const int no_privilege_is_gained = 38;
+  int set = syscall(444, &rules, sizeof rules, 0);
+  if (set < 0 || prctl(no_privilege_is_gained, 1, 0, 0, 0)) return -1;
+  int failed = syscall(446, set, 0);
+  close(set);
+  return failed;
+}
+
 static pthread_barrier_t both_are_ready;
 static void* leave_alone(void* result) {
-  if (is("thread-net")) {
+  if (is("thread-landlock")) {
+    sleep_ms(100);  // the other one waits for its first address
+    if (forbid_connects()) puts("landlock failed");
+  } else if (is("thread-net")) {
     say("unshare", unshare(CLONE_NEWNET));
   } else {
     int servers = open("/run/netns/s", O_RDONLY | O_CLOEXEC);
     say("setns", setns(servers, CLONE_NEWNET));
     close(servers);
   }
-  pthread_barrier_wait(&both_are_ready);
+  if (!is("thread-landlock")) pthread_barrier_wait(&both_are_ready);
   int fd = connect_in_turn(list);
   strcpy(result, fd < 0 ? strerrorname_np(errno) : echo_works(fd) ? "echo" : "no echo");
   return NULL;
@@ -56,7 +75,7 @@ static int two_in_two_networks(void) {
   char other[64];
   pthread_barrier_init(&both_are_ready, NULL, 2);
   pthread_create(&thread, NULL, leave_alone, other);
-  pthread_barrier_wait(&both_are_ready);
+  if (!is("thread-landlock")) pthread_barrier_wait(&both_are_ready);
   int fd = connect_in_turn(list);
   printf("here %s\n", fd < 0 ? strerrorname_np(errno) : echo_works(fd) ? "echo" : "no echo");
   pthread_join(thread, NULL);
@@ -93,7 +112,7 @@ int main(int argc, char** argv) {
     pthread_join(thread, NULL);
   }
   list = look_up(name, port);
-  if (is("thread-net") || is("thread-setns")) return two_in_two_networks();
+  if (!strncmp(what, "thread-", 7)) return two_in_two_networks();
   if (is("setuid")) {
     pthread_create(&thread, NULL, walk_in_thread, NULL);
     sleep_ms(400);
@@ -118,8 +137,9 @@ int main(int argc, char** argv) {
     drop_capabilities();
     print_of_all_threads("CapEff");
   }
-  if (is("net")) {
-    say("unshare", unshare(CLONE_NEWNET));
+  if (is("net") || is("landlock")) {
+    if (is("net")) say("unshare", unshare(CLONE_NEWNET));
+    if (is("landlock")) say("landlock", forbid_connects());
     fd = connect_in_turn(list);
     printf("second %s\n", fd < 0 ? strerrorname_np(errno) : "connected");
   }
