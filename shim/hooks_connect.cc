@@ -15,6 +15,7 @@
 #include "shim/base/real_functions.h"
 #include "shim/bound_ports.h"
 #include "shim/engine_calls.h"
+#include "shim/fast_open.h"
 #include "shim/hints.h"
 #include "shim/loader.h"
 #include "shim/pending.h"
@@ -241,17 +242,22 @@ bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthe
 
 namespace {
 
+happy_connect call_of(int fd, const sockaddr* to, socklen_t length) {
+  happy_connect call{};
+  call.fd = fd;
+  call.to = to;
+  call.length = length;
+  call.single_threaded = single_threaded() ? 1 : 0;
+  call.free_port = port_was_left_to_kernel(fd) ? 1 : 0;
+  return call;
+}
+
 int connect_by_ipv6(int fd, const happy_synthesis& call) {
   const auto* to = reinterpret_cast<const sockaddr*>(&call.destination);
   if (call.raced == 0 && !forced_swap() && !trace_on())
     return real->connect(fd, to, sizeof call.destination);
   const happy_engine* engine = loaded_engine();
-  happy_connect again{};
-  again.fd = fd;
-  again.to = to;
-  again.length = sizeof call.destination;
-  again.single_threaded = single_threaded() ? 1 : 0;
-  again.free_port = port_was_left_to_kernel(fd) ? 1 : 0;
+  happy_connect again = call_of(fd, to, sizeof call.destination);
   return race(engine, again);
 }
 
@@ -387,17 +393,48 @@ bool disconnects(const sockaddr* to, socklen_t length) {
   const happy_engine* engine = engine_for(to, length);
   if (engine == nullptr || foreign_process()) return plain_connect(fd, to, length);
 
-  happy_connect call{};
-  call.fd = fd;
-  call.to = to;
-  call.length = length;
-  call.single_threaded = single_threaded() ? 1 : 0;
-  call.free_port = port_was_left_to_kernel(fd) ? 1 : 0;
+  happy_connect call = call_of(fd, to, length);
   const int result = race(engine, call);
   return second_way(result, fd, call.to, call.length);
 }
 
+// The engine, where the data's destination may be raced; nullptr: it is not.
+const happy_engine* engine_for_data(int fd, const sockaddr* to, socklen_t length) {
+  if (!connects_watched.load(std::memory_order_acquire) || !hooks_live()) return nullptr;
+  if (!is_readable_address(to, length) || judge_connect(to, length) != pass_reason::none ||
+      is_unknown(to, length) || is_short_of_stack() || !has_stack(connect_stack)) {
+    return nullptr;
+  }
+  const int flags = real->fcntl(fd, F_GETFL);
+  if (flags < 0 || (flags & O_NONBLOCK) == 0 || foreign_process()) return nullptr;
+  end_failed_race(fd);
+  return engine_for(to, length);
+}
+
+// What has been sent with the SYN cannot be sent to another address too: that is no race's.
+constexpr int data_is_under_way = EALREADY;
+
 }  // namespace
+
+ssize_t open_fast(int fd, const sockaddr* to, socklen_t length, const data_sender& data) {
+  const int errno_before = errno;
+  const happy_engine* engine = engine_for_data(fd, to, length);
+  happy_connect call = call_of(fd, to, length);
+  const happy_step step = engine != nullptr ? begin(engine, call) : HAPPY_STEP_PASS;
+  if (step == HAPPY_STEP_RESULT && call.result < 0) {
+    errno = call.error;
+    return -1;
+  }
+  errno = errno_before;
+  const ssize_t sent = data.send(data.how, call.to, call.length);
+  if (step != HAPPY_STEP_CONNECT) return sent;
+  errno_saver keep;
+  const int error = sent >= 0 ? data_is_under_way : errno;
+  engine_visit visit;
+  engine->connect_returned(&call, -1, error);
+  return sent;
+}
+
 }  // namespace happy
 
 extern "C" __attribute__((visibility("default"))) int connect(int fd, const sockaddr* to,

@@ -13,6 +13,7 @@
 #include "shim/base/guards.h"
 #include "shim/control_messages.h"
 #include "shim/engine_visit.h"
+#include "shim/fast_open.h"
 #include "shim/late_function.h"
 #include "shim/loader.h"
 #include "shim/pending.h"
@@ -71,6 +72,19 @@ bool would_get_lost(int fd, const sockaddr* to, socklen_t length, int flags) {
   return (flags & MSG_FASTOPEN) != 0 || is_datagram(fd);
 }
 
+template <typename Send>
+ssize_t send_fast(int fd, const sockaddr* to, socklen_t length, Send& send) {
+  struct sender {
+    Send& send;
+    const sockaddr* named;
+  } how{send, to};
+  const auto call = [](void* with, const sockaddr* where, socklen_t size) {
+    const auto& s = *static_cast<sender*>(with);
+    return s.send(where, size, where != s.named);
+  };
+  return open_fast(fd, to, length, {call, &how});
+}
+
 // Sends one datagram; `send(to, length, as_ipv6)` is the real function.
 template <typename Send>
 ssize_t send_to(int fd, const sockaddr* to, socklen_t length, int flags, Send&& send) {
@@ -79,7 +93,8 @@ ssize_t send_to(int fd, const sockaddr* to, socklen_t length, int flags, Send&& 
   if (lost || leads_to_pool(fd, to, length, flags)) {
     errno = ENETUNREACH;
   } else {
-    const ssize_t sent = send(to, length, false);
+    const ssize_t sent =
+        (flags & MSG_FASTOPEN) != 0 ? send_fast(fd, to, length, send) : send(to, length, false);
     if (sent >= 0 || !was_refused()) return sent;
   }
   if (is_wanted(flags) && find_destination(fd, to, length, flags, found))

@@ -5,6 +5,7 @@ from cases import REGISTRY, Case, check_equal, families, report, victim
 
 LEFT_ALONE = ("sendto", "sendmsg", "defer", "address", "port")
 RACED = ("plain", "mptcp", "v6only", "any")
+DATA = ("sendto", "sendmsg")  # with the SYN, raced where it does not block
 WAYS = ("block", "nonblock")
 
 
@@ -30,8 +31,13 @@ def raced(network, kind, way):
 
 for how in WAYS:
     for name in LEFT_ALONE:
-        for fault in ("healthy", "v6-drop"):
+        for fault in ("healthy",) if name in DATA and how == "nonblock" else ("healthy", "v6-drop"):
             REGISTRY[f"kind_left_alone.{name}.{how}.{fault}"] = Case(left_alone, (fault,), (name, how))
-    for name in RACED:
+    for name in RACED if how == "block" else (*RACED, *DATA):
         REGISTRY[f"kind_as_bare.{name}.{how}"] = Case(left_alone, (), (name, how))
         REGISTRY[f"kind_raced.{name}.{how}"] = Case(raced, ("v6-drop",), (name, how))
+
+# Here the data goes with the SYN, as to a server whose cookie is known: to that server alone.
+for name in DATA:
+    REGISTRY[f"kind_left_alone.{name}.under_way"] = Case(
+        left_alone, ("v6-drop",), (name, "nonblock"), lab_options={"client_settings": {"ipv4/tcp_fastopen": 5}})
