@@ -28,10 +28,6 @@ bool may_be_as_large(std::size_t size) {
          limit.rlim_cur >= size;
 }
 
-bool same_time(const timespec& a, const timespec& b) {
-  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
 }  // namespace
 
 bool may_keep_history(const struct stat& folder, uid_t user) {
@@ -63,12 +59,9 @@ bool history_file::set_folder(const char* folder) {
 bool history_file::has_changed() {
   errno_saver keep;
   struct stat s {};
-  identity now;
-  if (is_kept() && real->stat(path_, &s) == 0) now = identity_of(s);
-  if (now.inode == known_.inode && now.size == known_.size &&
-      same_time(now.modified, known_.modified)) {
-    return false;
-  }
+  file_version now;
+  if (is_kept() && real->stat(path_, &s) == 0) now = version_of(s);
+  if (now == known_) return false;
   known_ = now;
   return true;
 }
@@ -161,7 +154,7 @@ void history_file::finish(int fd, const history_image& image, std::uint64_t whic
     store_records(fd, image, which);
   }
   struct stat file {};
-  if (real->fstat(fd, &file) == 0) known_ = identity_of(file);  // what this process knows already
+  if (real->fstat(fd, &file) == 0) known_ = version_of(file);  // what this process knows already
 }
 
 bool history_file::store_records(int fd, const history_image& image, std::uint64_t which) {

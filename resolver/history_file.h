@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "resolver/file_version.h"
 #include "resolver/history.h"
 
 namespace happy {
@@ -48,13 +49,6 @@ class history_file {
   bool update(history_image& image, Change&& change);
 
  private:
-  struct identity {
-    ino_t inode = 0;
-    off_t size = -1;
-    timespec modified{};
-  };
-  static identity identity_of(const struct stat& s) { return {s.st_ino, s.st_size, s.st_mtim}; }
-
   int open_folder() const;
   static int open_in(int folder, int flags, struct stat& file);
   static int make_in(int folder, struct stat& file);
@@ -66,7 +60,7 @@ class history_file {
 
   char folder_[256] = {};
   char path_[256 + sizeof history_file_name + 1] = {};
-  identity known_;
+  file_version known_;
 };
 
 template <typename Change>

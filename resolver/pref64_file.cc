@@ -128,13 +128,9 @@ bool may_be_believed(const struct stat& parent, const struct stat& folder,
 
 bool pref64_file::has_changed(const char* path) {
   struct stat s {};
-  identity now;
-  if (real->stat(path, &s) == 0) now = {s.st_ino, s.st_size, s.st_mtim};
-  if (now.inode == known_.inode && now.size == known_.size &&
-      now.modified.tv_sec == known_.modified.tv_sec &&
-      now.modified.tv_nsec == known_.modified.tv_nsec) {
-    return false;
-  }
+  file_version now;
+  if (real->stat(path, &s) == 0) now = version_of(s);
+  if (now == known_) return false;
   known_ = now;
   return true;
 }

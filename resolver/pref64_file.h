@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "resolver/file_version.h"
 #include "resolver/prefix_table.h"
 
 namespace happy {
@@ -54,19 +55,13 @@ class pref64_file {
   void forget();
 
  private:
-  struct identity {
-    ino_t inode = 0;
-    off_t size = -1;
-    timespec modified{};
-  };
-
   bool has_changed(const char* path);
   std::string_view read(const char* path);
 
   const char* folder_;
   char text_[max_pref64_file + 1];  // stacks are small where signal handlers run
   std::uint64_t network_ = 0;
-  identity known_;
+  file_version known_;
 };
 
 }  // namespace happy

@@ -17,19 +17,14 @@ bool means_no_file(int error) {
          error == ENOTDIR || error == EPERM;
 }
 
-bool same_time(const timespec& a, const timespec& b) {
-  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
 }  // namespace
 
 text_file::identity text_file::identity_of(const struct stat& s) {
-  return {s.st_dev, s.st_ino, s.st_size, s.st_mtim, s.st_ctim};
+  return {s.st_dev, version_of(s), s.st_ctim};
 }
 
 bool text_file::same(const identity& a, const identity& b) {
-  return a.device == b.device && a.inode == b.inode && a.size == b.size &&
-         same_time(a.modified, b.modified) && same_time(a.changed, b.changed);
+  return a.device == b.device && a.version == b.version && same_time(a.changed, b.changed);
 }
 
 void text_file::become(identity id, bool readable, std::string text) {
@@ -59,8 +54,8 @@ bool text_file::is_unchanged() const {
   if (!known_) return false;
   struct stat s {};
   if (real->stat(path_.c_str(), &s) != 0)
-    return identity_.size == -1 && readable_ && means_no_file(errno);
-  return identity_.size != -1 && same(identity_, identity_of(s));
+    return identity_.version.size == -1 && readable_ && means_no_file(errno);
+  return identity_.version.size != -1 && same(identity_, identity_of(s));
 }
 
 bool text_file::refresh() {
@@ -69,14 +64,14 @@ bool text_file::refresh() {
   const unique_fd fd(real->open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd.valid()) {
     const bool none = means_no_file(errno);
-    const bool as_before = known_ && identity_.size == -1 && readable_ == none;
+    const bool as_before = known_ && identity_.version.size == -1 && readable_ == none;
     become({}, none, {});
     return !as_before;
   }
   struct stat s {};
   if (real->fstat(fd.get(), &s) != 0 || !S_ISREG(s.st_mode) ||
       std::cmp_greater(s.st_size, limit_)) {
-    const bool as_before = known_ && identity_.size == -1 && !readable_;
+    const bool as_before = known_ && identity_.version.size == -1 && !readable_;
     become({}, false, {});
     return !as_before;
   }

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "resolver/file_version.h"
+
 namespace happy {
 
 class text_file {
@@ -30,9 +32,7 @@ class text_file {
   // glibc's file_change_detection compares the same.
   struct identity {
     dev_t device = 0;
-    ino_t inode = 0;
-    off_t size = -1;
-    timespec modified{};
+    file_version version;
     timespec changed{};
   };
 

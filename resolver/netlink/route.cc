@@ -28,6 +28,16 @@ std::uint32_t boot_centiseconds() {
   return static_cast<std::uint32_t>(t.tv_sec * 100 + t.tv_nsec / 10'000'000);
 }
 
+// What stands before the attributes of a message of that type; nullptr: it is of another, or cut off.
+template <typename Fixed, int count>
+const Fixed* parse(nlmsghdr* header, int type, nlattr* (&attributes)[count]) {
+  if (header->nlmsg_type != type ||
+      nlmsg_parse(header, sizeof(Fixed), attributes, count - 1, nullptr) < 0) {
+    return nullptr;
+  }
+  return static_cast<const Fixed*>(nlmsg_data(header));
+}
+
 happy_netlink_address address_of(const nlattr* a, int family, unsigned interface) {
   if (a == nullptr) return {};
   return to_address(family, nla_data(a), static_cast<std::size_t>(nla_len(a)), interface);
@@ -56,11 +66,8 @@ happy_netlink_family* family_in(happy_netlink_network& n, int family) {
 int take_address(nlmsghdr* header, void* argument) {
   auto& network = *static_cast<happy_netlink_network*>(argument);
   nlattr* attributes[IFA_MAX + 1];
-  if (header->nlmsg_type != RTM_NEWADDR ||
-      nlmsg_parse(header, sizeof(ifaddrmsg), attributes, IFA_MAX, nullptr) < 0) {
-    return NL_OK;
-  }
-  const auto* m = static_cast<const ifaddrmsg*>(nlmsg_data(header));
+  const auto* m = parse<ifaddrmsg>(header, RTM_NEWADDR, attributes);
+  if (m == nullptr) return NL_OK;
   happy_netlink_family* family = family_in(network, m->ifa_family);
   // IFA_LOCAL is the own end of a point-to-point link, where IFA_ADDRESS is the other.
   const nlattr* own =
@@ -99,11 +106,8 @@ int read_addresses(const socket& s, happy_netlink_network& out) {
 // One that counts ends the walk: a router's table may have a million of them.
 int take_any_route(nlmsghdr* header, void* argument) {
   nlattr* attributes[RTA_MAX + 1];
-  if (header->nlmsg_type != RTM_NEWROUTE ||
-      nlmsg_parse(header, sizeof(rtmsg), attributes, RTA_MAX, nullptr) < 0) {
-    return NL_OK;
-  }
-  const auto* m = static_cast<const rtmsg*>(nlmsg_data(header));
+  const auto* m = parse<rtmsg>(header, RTM_NEWROUTE, attributes);
+  if (m == nullptr) return NL_OK;
   if (m->rtm_type != RTN_UNICAST || m->rtm_table == RT_TABLE_LOCAL) return NL_OK;
   const happy_netlink_address to = address_of(attributes[RTA_DST], m->rtm_family, 0);
   const bool narrow = m->rtm_dst_len > 0;
@@ -129,11 +133,8 @@ int has_route(int family, int& found) {
 int take_route(nlmsghdr* header, void* argument) {
   auto& out = *static_cast<happy_netlink_route*>(argument);
   nlattr* attributes[RTA_MAX + 1];
-  if (header->nlmsg_type != RTM_NEWROUTE ||
-      nlmsg_parse(header, sizeof(rtmsg), attributes, RTA_MAX, nullptr) < 0) {
-    return NL_OK;
-  }
-  const auto* m = static_cast<const rtmsg*>(nlmsg_data(header));
+  const auto* m = parse<rtmsg>(header, RTM_NEWROUTE, attributes);
+  if (m == nullptr) return NL_OK;
   out.is_local = m->rtm_type == RTN_LOCAL ? 1 : 0;
   out.reachable = m->rtm_type == RTN_UNREACHABLE || m->rtm_type == RTN_PROHIBIT ||
                           m->rtm_type == RTN_BLACKHOLE || m->rtm_type == RTN_THROW
@@ -200,10 +201,7 @@ class fingerprint {
 
 int take_neighbour(nlmsghdr* header, void* argument) {
   nlattr* attributes[NDA_MAX + 1];
-  if (header->nlmsg_type != RTM_NEWNEIGH ||
-      nlmsg_parse(header, sizeof(ndmsg), attributes, NDA_MAX, nullptr) < 0) {
-    return NL_OK;
-  }
+  if (parse<ndmsg>(header, RTM_NEWNEIGH, attributes) == nullptr) return NL_OK;
   const nlattr* link = attributes[NDA_LLADDR];
   if (link != nullptr) {
     static_cast<fingerprint*>(argument)->add(nla_data(link),
