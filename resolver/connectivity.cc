@@ -54,14 +54,34 @@ privacy reach_of(const sockaddr* a) {
   return privacy_of(where.address);
 }
 
-family ask_preferred_family() {
+bool prefers_ipv6() {
   source_probe probe;
   std::uint64_t hash = 0xcbf29ce484222325u;
   const bool ipv6 = reaches(probe, far_ipv6, hash);
   const bool ipv4 = reaches(probe, far_ipv4, hash);
   fingerprint.store(hash, std::memory_order_relaxed);
-  return ipv6 || !ipv4 ? family::ipv6 : family::ipv4;
+  return ipv6 || !ipv4;
 }
+
+// A yes or no that holds for preference_lifetime.
+class recent_answer {
+ public:
+  template <typename Question>
+  bool get(const Question& ask) {
+    constexpr std::int64_t yes = 1;
+    const std::int64_t now = clock_now().time_since_epoch().count() & ~yes;
+    const std::int64_t known = kept_.load(std::memory_order_relaxed);
+    const std::int64_t age = now - (known & ~yes);
+    if (known != 0 && age >= 0 && age < preference_lifetime.count()) return (known & yes) != 0;
+    const bool answer = ask();
+    kept_.store(now | (answer ? yes : 0), std::memory_order_relaxed);
+    return answer;
+  }
+
+ private:
+  // When it was asked, in nanoseconds; the lowest bit is the answer.
+  std::atomic<std::int64_t> kept_{0};
+};
 
 }  // namespace
 
@@ -94,17 +114,12 @@ sources_outward find_sources_outward() {
 }
 
 bool is_ipv6_only() {
-  static constinit std::atomic<std::int64_t> kept{0};  // as in preferred_family()
-  constexpr std::int64_t yes = 1;
-  const std::int64_t now = clock_now().time_since_epoch().count() & ~yes;
-  const std::int64_t known = kept.load(std::memory_order_relaxed);
-  const std::int64_t age = now - (known & ~yes);
-  if (known != 0 && age >= 0 && age < preference_lifetime.count()) return (known & yes) != 0;
-  source_probe probe;
-  std::uint64_t ignored = 0;
-  const bool only = is_without_route(far_ipv4) && reaches(probe, far_ipv6, ignored);
-  kept.store(now | (only ? yes : 0), std::memory_order_relaxed);
-  return only;
+  static constinit recent_answer only;
+  return only.get([] {
+    source_probe probe;
+    std::uint64_t ignored = 0;
+    return is_without_route(far_ipv4) && reaches(probe, far_ipv6, ignored);
+  });
 }
 
 bool has_connectivity(family f) {
@@ -119,17 +134,8 @@ bool has_connectivity(family f) {
 }
 
 family preferred_family() {
-  // When it was asked, in nanoseconds; the lowest bit is the answer.
-  static constinit std::atomic<std::int64_t> kept{0};
-  constexpr std::int64_t ipv6_bit = 1;
-  const std::int64_t now = clock_now().time_since_epoch().count() & ~ipv6_bit;
-  const std::int64_t known = kept.load(std::memory_order_relaxed);
-  const std::int64_t age = now - (known & ~ipv6_bit);
-  if (known != 0 && age >= 0 && age < preference_lifetime.count())
-    return (known & ipv6_bit) != 0 ? family::ipv6 : family::ipv4;
-  const family preferred = ask_preferred_family();
-  kept.store(now | (preferred == family::ipv6 ? ipv6_bit : 0), std::memory_order_relaxed);
-  return preferred;
+  static constinit recent_answer ipv6;
+  return ipv6.get(prefers_ipv6) ? family::ipv6 : family::ipv4;
 }
 
 }  // namespace happy
