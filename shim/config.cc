@@ -140,6 +140,18 @@ bool are_prefixes(const char* text) {
 // RFC 3986 s3.1, as a label of a name.
 bool is_scheme_char(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
 
+// Reads a scheme; where it ends, or nullptr: there is none, or no room for it.
+template <std::size_t size>
+const char* parse_scheme(const char* text, char (&out)[size]) {
+  std::size_t length = 0;
+  for (; is_scheme_char(*text); ++text) {
+    if (length + 1 == size) return nullptr;
+    out[length++] = *text;
+  }
+  out[length] = 0;
+  return length > 0 ? text : nullptr;
+}
+
 // Reads a port, of at most five digits; where it ends, or nullptr.
 const char* parse_port(const char* text, std::uint16_t& out) {
   std::int32_t port = 0;
@@ -155,57 +167,39 @@ const char* parse_port(const char* text, std::uint16_t& out) {
 // Reads PORT=SCHEME; where it ends, or nullptr.
 const char* parse_service(const char* text, happy_service& out) {
   text = parse_port(text, out.port);
-  if (text == nullptr || *text++ != '=') return nullptr;
-  std::size_t length = 0;
-  for (; is_scheme_char(*text); ++text) {
-    if (length + 1 == sizeof out.scheme) return nullptr;
-    out.scheme[length++] = *text;
-  }
-  out.scheme[length] = 0;
-  return length > 0 ? text : nullptr;
-}
-
-// False, and `settings` as they were, if it is no such list.
-bool parse_services(const char* text, happy_settings& settings) {
-  happy_service found[HAPPY_MAX_SERVICES]{};
-  for (happy_service& service : found) {
-    text = parse_service(text, service);
-    if (text == nullptr) return false;
-    if (*text == 0) {
-      std::memcpy(settings.services, found, sizeof found);
-      return true;
-    }
-    if (*text++ != ',') return false;
-  }
-  return false;  // more than there is room for
+  return text != nullptr && *text == '=' ? parse_scheme(text + 1, out.scheme) : nullptr;
 }
 
 // Reads NAME or NAME=PORT; where it ends, or nullptr.
 const char* parse_srv_service(const char* text, happy_srv_service& out) {
-  std::size_t length = 0;
-  for (; is_scheme_char(*text); ++text) {
-    if (length + 1 == sizeof out.name) return nullptr;
-    out.name[length++] = *text;
-  }
-  out.name[length] = 0;
-  if (length == 0 || *text != '=') return length > 0 ? text : nullptr;
-  return parse_port(text + 1, out.port);
+  text = parse_scheme(text, out.name);
+  return text == nullptr || *text != '=' ? text : parse_port(text + 1, out.port);
 }
 
-// False, and `settings` as they were, if it is no such list.
-bool parse_srv_services(const char* text, happy_settings& settings) {
-  happy_srv_service found[HAPPY_MAX_SRV_SERVICES]{};
-  const bool none = std::strcmp(text, "none") == 0;
-  for (happy_srv_service& service : found) {
-    if (!none) text = parse_srv_service(text, service);
+// False, and `out` as it was, if the text is no list of what `parse` reads.
+template <typename Entry, std::size_t most>
+bool parse_list(const char* text, const char* (*parse)(const char*, Entry&), Entry (&out)[most]) {
+  Entry found[most]{};
+  for (Entry& entry : found) {
+    text = parse(text, entry);
     if (text == nullptr) return false;
-    if (none || *text == 0) {
-      std::memcpy(settings.srv, found, sizeof found);
+    if (*text == 0) {
+      std::memcpy(out, found, sizeof found);
       return true;
     }
     if (*text++ != ',') return false;
   }
   return false;  // more than there is room for
+}
+
+bool parse_services(const char* text, happy_settings& settings) {
+  return parse_list(text, parse_service, settings.services);
+}
+
+bool parse_srv_services(const char* text, happy_settings& settings) {
+  if (std::strcmp(text, "none") != 0) return parse_list(text, parse_srv_service, settings.srv);
+  std::memset(settings.srv, 0, sizeof settings.srv);
+  return true;
 }
 
 void refuse(environment& e, const char* variable) {
