@@ -22,6 +22,7 @@
 #include "shim/policy.h"
 #include "shim/process.h"
 #include "shim/readable.h"
+#include "shim/socket_cookie.h"
 #include "shim/stack_room.h"
 #include "shim/tied_socket.h"
 #include "shim/trace.h"
@@ -35,14 +36,6 @@ happy_step begin(const happy_engine* engine, happy_connect& call) {
   errno_saver keep;
   call.signals = visit.signals_before();
   return engine->connect_begin(&call);
-}
-
-std::uint64_t cookie_of(int fd) {
-  std::uint64_t cookie = 0;
-  socklen_t length = sizeof cookie;
-  const long said = raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE,
-                                reinterpret_cast<long>(&cookie), reinterpret_cast<long>(&length));
-  return said == 0 ? cookie : 0;
 }
 
 // Whether a race of this very socket has put another in its place since.
@@ -82,32 +75,37 @@ happy_step begin_and_connect_quietly(const happy_engine* engine, happy_connect& 
   return first == HAPPY_STEP_CONNECT && call.quiet != 0 ? connect_now(engine, call) : first;
 }
 
-// Sleeps on the race's word. A plain futex wait restarts under SA_RESTART as connect() does; with a
-// limit it does not, as connect() with SO_SNDTIMEO does not. connect() is a cancellation point, so
-// this is one too: nothing is held while it sleeps.
-happy_step wait_for_race(const happy_engine* engine, happy_connect& call) {
-  timespec limit{.tv_sec = call.wait_ns / 1'000'000'000, .tv_nsec = call.wait_ns % 1'000'000'000};
+// `sleep`: a system call, given its limit in time (0: none). connect() is a cancellation point, so this
+// is one too: nothing is held meanwhile. The error, or 0.
+template <typename SystemCall>
+int sleep_at_most(std::int64_t wait_ns, const SystemCall& sleep) {
+  timespec limit{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
   int type = 0;
   libc.pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-  const long outcome =
-      raw_syscall(SYS_futex, reinterpret_cast<long>(call.word), FUTEX_WAIT_PRIVATE, call.word_value,
-                  call.wait_ns < 0 ? 0 : reinterpret_cast<long>(&limit));
+  const long outcome = sleep(wait_ns < 0 ? 0 : reinterpret_cast<long>(&limit));
   libc.pthread_setcanceltype(type, nullptr);
-  engine_visit visit;
-  return engine->connect_woken(&call, outcome < 0 ? static_cast<int>(-outcome) : 0);
+  return outcome < 0 ? static_cast<int>(-outcome) : 0;
 }
 
-// The caller itself looks after the race. As above, a cancellation point that holds nothing.
-happy_step poll_for_race(const happy_engine* engine, happy_connect& call) {
-  timespec limit{.tv_sec = call.wait_ns / 1'000'000'000, .tv_nsec = call.wait_ns % 1'000'000'000};
-  int type = 0;
-  libc.pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-  const long outcome =
-      raw_syscall(SYS_ppoll, reinterpret_cast<long>(call.fds), static_cast<long>(call.fd_count),
-                  call.wait_ns < 0 ? 0 : reinterpret_cast<long>(&limit), 0, sizeof(std::uint64_t));
-  libc.pthread_setcanceltype(type, nullptr);
+// Sleeps on the race's word. A plain futex wait restarts under SA_RESTART as connect() does; with a
+// limit it does not, as connect() with SO_SNDTIMEO does not.
+happy_step wait_for_race(const happy_engine* engine, happy_connect& call) {
+  const int error = sleep_at_most(call.wait_ns, [&](long limit) {
+    return raw_syscall(SYS_futex, reinterpret_cast<long>(call.word), FUTEX_WAIT_PRIVATE,
+                       call.word_value, limit);
+  });
   engine_visit visit;
-  return engine->connect_polled(&call, outcome < 0 ? static_cast<int>(-outcome) : 0);
+  return engine->connect_woken(&call, error);
+}
+
+// The caller itself looks after the race.
+happy_step poll_for_race(const happy_engine* engine, happy_connect& call) {
+  const int error = sleep_at_most(call.wait_ns, [&](long limit) {
+    return raw_syscall(SYS_ppoll, reinterpret_cast<long>(call.fds),
+                       static_cast<long>(call.fd_count), limit, 0, sizeof(std::uint64_t));
+  });
+  engine_visit visit;
+  return engine->connect_polled(&call, error);
 }
 
 // Goes through the steps after the first until there is a result.

@@ -1,8 +1,8 @@
 #include "shim/translated.h"
 
 #include "shim/base/guards.h"
-#include "shim/base/raw_syscall.h"
 #include "shim/process.h"
+#include "shim/socket_cookie.h"
 
 namespace happy {
 namespace {
@@ -35,14 +35,6 @@ void write(slot& s, std::uint64_t cookie, std::uint64_t what) {
   s.cookie.store(0, std::memory_order_release);
   s.what.store(what, std::memory_order_release);
   s.cookie.store(cookie, std::memory_order_release);
-}
-
-std::uint64_t cookie_of(int fd) {
-  std::uint64_t cookie = 0;
-  socklen_t length = sizeof cookie;
-  const long failed = raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE,
-                                  reinterpret_cast<long>(&cookie), reinterpret_cast<long>(&length));
-  return failed != 0 ? 0 : cookie;
 }
 
 slot* find_slot(std::uint64_t cookie) {
