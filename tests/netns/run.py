@@ -184,7 +184,7 @@ def note_result(batch, name, seconds, text, reported=False, stood_still_ms=0):
 
 def is_in_doubt(result):
     """Whether a failure may be that of the sanitizer's runtime."""
-    return sanitizer.USED and not result.passed and not result.reported
+    return sanitizer.USED and not result.passed
 
 
 async def read_results(process, batch, results):
@@ -247,8 +247,8 @@ async def run_again(name, result):
 
 async def run_control(name, result):
     """Decides about a failure that may be the sanitizer's own."""
-    of_control = await run_batch(Batch([name], cases.REGISTRY[name].load, control=True))
-    result.told_nothing = not of_control[name].passed
+    of_control = (await run_batch(Batch([name], cases.REGISTRY[name].load, control=True)))[name]
+    result.told_nothing = of_control.reported if result.reported else not of_control.passed
     print(f"{'n/a   ' if result.told_nothing else 'FAIL  '}         {name}: "
           f"{'fails' if result.told_nothing else 'passes'} with the sanitizer's runtime alone", flush=True)
 

@@ -3,13 +3,14 @@
 A sanitizer changes the programs too: some hang or fail below its runtime, all start later, and malloc() is another one.
 So a case that fails is run again with the control: the same runtime, and above it the same library without a sanitizer.
 If that fails as well the case cannot tell anything and is not counted; what the first run failed of is libhappy's
-otherwise. A report of the sanitizer counts always.
+otherwise. A report of the sanitizer counts, unless there is one below the control too.
 
 Kinds of which that is known:
   programs that hang or end early below the runtime (curl, lftp, aria2c, msmtp, psql; php wants RTLD_DEEPBIND)
   victims with a malloc() or a limit of memory of their own, and other allocators
   starts of programs within a time that a sanitized start takes alone
   signal handlers under ThreadSanitizer, which keeps them back until connect() has returned
+  threads that are cancelled in getaddrinfo(), of which ThreadSanitizer expects that it returns
 """
 
 import os
