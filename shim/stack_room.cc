@@ -60,9 +60,26 @@ bool is_in_heap(std::uintptr_t here) {
   return here < end && end - here < most;
 }
 
+// Mapped for nobody to touch, and small: between heaps lies more, or nothing.
+bool is_guard(std::uintptr_t at) {
+  constexpr int most_pages = 16;
+  if (!is_mapped(at)) return false;
+  for (int i = 0; i < most_pages; ++i) {
+    at -= smallest_page;
+    if (!is_mapped(at) || is_readable_word(at)) return true;
+  }
+  return false;
+}
+
+// Fibers of Ruby have 512 KiB, those of PHP 2 MiB. What is farther away may guard a thread's stack, which ends somewhere
+// in between.
 bool ends_below(std::uintptr_t lowest) {
-  constexpr std::uintptr_t most = 256 * 1024;
-  return !is_all_readable(lowest - most, lowest);
+  constexpr std::uintptr_t near = 256 * 1024;
+  constexpr std::uintptr_t most = 2U << 20;
+  for (std::uintptr_t at = lowest; lowest - at <= most; at -= smallest_page) {
+    if (!is_readable_word(at)) return lowest - at <= near || is_guard(at);
+  }
+  return false;
 }
 
 }  // namespace

@@ -349,6 +349,18 @@ for where in ("guarded", "heap", "mapped"):
     for kib, what in ((8, "connect"), (20, "lookup")):
         REGISTRY[f"coroutine_{where}_{what}"] = Case(coroutine, ("all-reset",), (where, kib, what), load=LIGHT)
 
+
+def fiber(network, what):
+    """A coroutine on a large stack with a page that guards it, such as fibers of Ruby and PHP have, is helped."""
+    host = network.host("fiber")
+    run = network.run(victim("coroutine", "guarded", 448, what, host.name, 7), happy=True)
+    check_equal((run.status, run.output), (0, "result 0\nbelow intact\n"), "the program")
+    check(run.seconds() < 2, f"{run.seconds():.2f} s")
+
+
+for what, fault in ("connect", "v6-drop"), ("lookup", "aaaa-silent"):
+    REGISTRY[f"fiber_{what}"] = Case(fiber, (fault,), (what,), load=LIGHT)
+
 H_ERRNO = "for my $n (@ARGV) { $? = 0; my @h = gethostbyname($n); print 'error ', $?, ' ', scalar(@h), chr(10) }"
 
 
