@@ -30,22 +30,6 @@ ares_options options_for(const dns_channel::options& o) {
 // No lock: a fork in the middle of anything leaves every slot empty or whole.
 constinit std::atomic<dns_channel*> idle_channels[max_idle_channels]{};
 
-// From 1.20 on c-ares learns from one query for the next (which nameserver fails, how long to wait, the
-// answer itself), and glibc does not.
-bool may_keep_channels() {
-  constexpr int first_that_learns = 0x011400;
-  // No guarded static: a child forked meanwhile would wait for its guard for ever. Registered twice by two
-  // threads, the handler finds nothing the second time.
-  static constinit std::atomic<int> kept{-1};
-  if (const int known = kept.load(std::memory_order_acquire); known >= 0) return known != 0;
-  int version = 0;
-  ares_version(&version);
-  const bool may =
-      version < first_that_learns && pthread_atfork(nullptr, nullptr, forget_idle_channels) == 0;
-  kept.store(may ? 1 : 0, std::memory_order_release);
-  return may;
-}
-
 }  // namespace
 
 dns_channel::~dns_channel() {
@@ -98,7 +82,7 @@ std::unique_ptr<dns_channel> dns_channel::open(const endpoint& nameserver, const
 
 void dns_channel::close(std::unique_ptr<dns_channel> channel) {
   const dns_sockets& sockets = channel->sockets_;
-  if (!sockets.none_open() || sockets.packets_sent() != 1 || !may_keep_channels()) return;
+  if (!sockets.none_open() || sockets.packets_sent() != 1 || !keeps_idle_channels()) return;
   for (std::atomic<dns_channel*>& slot : idle_channels) {
     dns_channel* nobody = nullptr;
     if (slot.compare_exchange_strong(nobody, channel.get(), std::memory_order_release,
@@ -107,6 +91,20 @@ void dns_channel::close(std::unique_ptr<dns_channel> channel) {
       return;
     }
   }
+}
+
+bool keeps_idle_channels() {
+  constexpr int first_that_learns = 0x011400;
+  // No guarded static: a child forked meanwhile would wait for its guard for ever. Registered twice by two
+  // threads, the handler finds nothing the second time.
+  static constinit std::atomic<int> kept{-1};
+  if (const int known = kept.load(std::memory_order_acquire); known >= 0) return known != 0;
+  int version = 0;
+  ares_version(&version);
+  const bool may =
+      version < first_that_learns && pthread_atfork(nullptr, nullptr, forget_idle_channels) == 0;
+  kept.store(may ? 1 : 0, std::memory_order_release);
+  return may;
 }
 
 int idle_channel_count() {

@@ -55,6 +55,10 @@ class dns_channel {
   ares_channel channel_ = nullptr;  // refers to sockets_; destroyed first
 };
 
+// Whether there are any. From 1.20 on c-ares learns from one query for the next (which nameserver fails, how long to
+// wait, the answer itself), and glibc does not.
+bool keeps_idle_channels();
+
 // How many there are: for tests.
 int idle_channel_count();
 
