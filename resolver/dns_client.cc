@@ -31,6 +31,9 @@ std::uint16_t random_id() {
   return static_cast<std::uint16_t>(now.tv_nsec);
 }
 
+// What c-ares (1.22 on) says of a reply one of whose records it does not read, or would not write.
+bool is_of_records(int status) { return status == ARES_EBADRESP || status == ARES_EBADNAME; }
+
 // One nameserver asked once.
 class exchange {
  public:
@@ -101,9 +104,11 @@ class exchange {
     e.outcome_ = status == ARES_ENOMEM ? outcome::out_of_memory : outcome::failed;
     // Silence is for nameserver_turns to notice, which knows when the round is over.
     if (status == ARES_ETIMEOUT) e.outcome_ = outcome::none;
-    if (status != ARES_SUCCESS || packet == nullptr || size < 0) return;
+    std::span<const std::uint8_t> reply = e.sockets().reply();
+    const bool came = status == ARES_SUCCESS && packet != nullptr && size >= 0;
+    if (came && reply.empty()) reply = {packet, static_cast<std::size_t>(size)};
+    if (!came && (!is_of_records(status) || reply.empty())) return;
     try {
-      const auto reply = e.sockets().whole_reply({packet, static_cast<std::size_t>(size)});
       e.answer_ = e.reading_ == query_reading::meaning ? read_reply(e.type_, reply)
                                                        : keep_reply(e.type_, reply);
       e.outcome_ =

@@ -4,18 +4,14 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
+#include <memory>
 #include <new>
 
 #include "shim/base/raw_syscall.h"
 
 namespace happy {
 namespace {
-
-// RFC 1035 s4.2.1: what c-ares takes for a whole datagram, whoever sent it. What is larger it asks for again over TCP,
-// even where nothing is missing; glibc, and so everybody, reads it.
-constexpr std::size_t usual_datagram = 512;
 
 dns_sockets* from(void* self) { return static_cast<dns_sockets*>(self); }
 
@@ -24,14 +20,6 @@ std::size_t next_datagram(int fd) {
   int size = 0;
   const long asked = raw_syscall(SYS_ioctl, fd, FIONREAD, reinterpret_cast<long>(&size));
   return asked == 0 && size > 0 ? static_cast<std::size_t>(size) : 0;
-}
-
-// From 1.22 on it reads whole datagrams.
-bool cuts_datagrams() {
-  constexpr int first_that_reads_all = 0x011600;
-  int version = 0;
-  ares_version(&version);
-  return version < first_that_reads_all;
 }
 
 }  // namespace
@@ -51,6 +39,7 @@ void dns_sockets::begin_query(std::uint32_t scope) {
   scope_ = scope;
   hidden_ = false;
   packets_sent_ = 0;
+  reply_.forget();
 }
 
 void dns_sockets::begin_turn() {
@@ -111,7 +100,6 @@ ares_socket_t dns_sockets::open(int domain, int type, int protocol, void* self) 
 }
 
 int dns_sockets::close(ares_socket_t place, void* self) {
-  from(self)->large_.reset();
   entry* e = from(self)->at(place);
   if (e == nullptr) return 0;
   if (e->checked) e->socket.close_unasked();
@@ -136,31 +124,35 @@ ares_ssize_t dns_sockets::receive(ares_socket_t place, void* data, size_t size, 
   dns_sockets& s = *from(self);
   const int fd = s.descriptor(place);
   if (fd < 0) return -1;
-  if (s.at(place)->datagrams && cuts_datagrams()) {
-    const std::size_t whole = next_datagram(fd);
-    if (whole > usual_datagram && size >= usual_datagram)
-      return s.receive_large(fd, whole, data, size, flags, from_address, length);
+  const std::span<std::uint8_t> shown(static_cast<std::uint8_t*>(data), size);
+  if (s.at(place)->datagrams) return s.receive_datagram(fd, shown, flags, from_address, length);
+  const ssize_t count = real->recvfrom(fd, data, size, flags, from_address, length);
+  if (count > 0) s.reply_.keep_part(shown.first(static_cast<std::size_t>(count)));
+  return count;
+}
+
+// c-ares is shown no more than it needs to know its query by. Of all that is larger than 512 bytes (RFC 1035 s4.2.1)
+// 1.18 asks again over TCP, even where nothing is missing, and 1.34 believes that one message which it cannot read is
+// the server's, whoever sent it. glibc, and so everybody, reads the former and waits on after the latter.
+ares_ssize_t dns_sockets::receive_datagram(int fd, std::span<std::uint8_t> shown, int flags,
+                                           sockaddr* from, ares_socklen_t* length) {
+  const std::size_t whole = next_datagram(fd);
+  const std::unique_ptr<std::uint8_t[]> large(
+      whole > shown.size() ? new (std::nothrow) std::uint8_t[whole] : nullptr);
+  const std::span<std::uint8_t> room = large == nullptr ? shown : std::span(large.get(), whole);
+  const ssize_t count = real->recvfrom(fd, room.data(), room.size(), flags, from, length);
+  if (count < 0) return count;
+  const std::span<const std::uint8_t> message = room.first(static_cast<std::size_t>(count));
+  if (!reply_.answers(message)) {
+    errno = EAGAIN;
+    return -1;
   }
-  return real->recvfrom(fd, data, size, flags, from_address, length);
-}
-
-// c-ares is shown the beginning, by which it knows its query, as if that were all.
-ares_ssize_t dns_sockets::receive_large(int fd, std::size_t whole, void* data, std::size_t size,
-                                        int flags, sockaddr* from_address, ares_socklen_t* length) {
-  large_.reset(new (std::nothrow) std::uint8_t[whole]);
-  if (large_ == nullptr) return real->recvfrom(fd, data, size, flags, from_address, length);
-  const ssize_t count = real->recvfrom(fd, large_.get(), whole, flags, from_address, length);
-  if (count <= 0) return count;
-  large_size_ = static_cast<std::size_t>(count);
-  const std::size_t shown = std::min(usual_datagram, large_size_);
-  std::memcpy(data, large_.get(), shown);
-  return static_cast<ares_ssize_t>(shown);
-}
-
-std::span<const std::uint8_t> dns_sockets::whole_reply(std::span<const std::uint8_t> shown) const {
-  const bool is_its_beginning = large_ != nullptr && large_size_ >= shown.size() &&
-                                std::equal(shown.begin(), shown.end(), large_.get());
-  return is_its_beginning ? std::span<const std::uint8_t>{large_.get(), large_size_} : shown;
+  reply_.keep(message);
+  const std::size_t head = reply_.write_head(shown);
+  if (head != 0) return static_cast<ares_ssize_t>(head);
+  // Without memory it is c-ares's.
+  std::copy_n(message.begin(), std::min(message.size(), shown.size()), shown.begin());
+  return static_cast<ares_ssize_t>(std::min(message.size(), shown.size()));
 }
 
 // Only the first part: c-ares takes a short count, and with one query there is one part. Not
@@ -169,6 +161,10 @@ ares_ssize_t dns_sockets::send(ares_socket_t place, const iovec* parts, int coun
   const int fd = from(self)->descriptor(place);
   if (fd < 0 || count < 1) return -1;
   ++from(self)->packets_sent_;
+  const std::span<const std::uint8_t> all(static_cast<const std::uint8_t*>(parts->iov_base),
+                                          parts->iov_len);
+  const std::size_t length_size = from(self)->at(place)->datagrams ? 0 : 2;
+  from(self)->reply_.expect(all.subspan(std::min(length_size, all.size())));
   const long sent = raw_syscall(SYS_sendto, fd, reinterpret_cast<long>(parts->iov_base),
                                 static_cast<long>(parts->iov_len), MSG_NOSIGNAL);
   return as_libc(sent);

@@ -6,11 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "resolver/dns_client.h"
 #include "resolver/guarded_socket.h"
+#include "resolver/raw_reply.h"
 #include "shim/base/bounded_vector.h"
 
 // Version 1.34 discourages what both it and 1.18 have.
@@ -53,9 +53,8 @@ class dns_sockets {
   bool none_open() const;
   int packets_sent() const { return packets_sent_; }
 
-  // The whole of a reply of which c-ares hands over what receive() has shown it: the reply itself where that was all.
-  // Good until the next datagram, or the socket's end.
-  std::span<const std::uint8_t> whole_reply(std::span<const std::uint8_t> shown) const;
+  // The reply to what was sent last, as it came; empty where it was not to be had so.
+  std::span<const std::uint8_t> reply() const { return reply_.bytes(); }
 
  private:
   struct entry {
@@ -72,8 +71,8 @@ class dns_sockets {
                               sockaddr* from, ares_socklen_t* length, void* self);
   static ares_ssize_t send(ares_socket_t place, const iovec* parts, int count, void* self);
 
-  ares_ssize_t receive_large(int fd, std::size_t whole, void* data, std::size_t size, int flags,
-                             sockaddr* from, ares_socklen_t* length);
+  ares_ssize_t receive_datagram(int fd, std::span<std::uint8_t> shown, int flags, sockaddr* from,
+                                ares_socklen_t* length);
   entry* at(ares_socket_t place);
   int descriptor(ares_socket_t place);
 
@@ -81,9 +80,7 @@ class dns_sockets {
   std::uint32_t scope_ = 0;
   bool hidden_ = false;
   int packets_sent_ = 0;
-  std::unique_ptr<std::uint8_t[]>
-      large_;  // the last datagram of which c-ares was shown the beginning
-  std::size_t large_size_ = 0;
+  raw_reply reply_;
 };
 
 }  // namespace happy

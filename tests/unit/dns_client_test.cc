@@ -146,6 +146,44 @@ TEST_CASE("dns_client: a large reply to another question is passed over", "[dns_
   CHECK(server.tcp_queries() == 0);
 }
 
+// c-ares 1.34 would read every record, and write the reply anew.
+TEST_CASE("dns_client: a reply is taken as it came, whatever else is in it", "[dns_client]") {
+  with_functions functions;
+  packet sent;
+  std::function<packet(const packet& query)> reply;
+  SECTION("names that are no host names") {
+    reply = [](const packet& query) {
+      return dns_message(query)
+          .alias_record("a$b.test", "t.test")
+          .address_record("t.test", "192.0.2.1")
+          .bytes();
+    };
+  }
+  SECTION("a record that is cut short") {
+    reply = [](const packet& query) {
+      dns_message message(query);
+      return message.address_record(name, "192.0.2.1").record(name, 6, 300, packet(3)).bytes();
+    };
+  }
+  SECTION("capitals, and no compression") {
+    reply = [](const packet& query) {
+      return dns_message(query).address_record("WWW.example.COM", "192.0.2.1").bytes();
+    };
+  }
+  dns_server server([&](const packet& query, bool) { return sent = reply(query); });
+  resolver_config config = config_with({"127.0.0.1"});
+  for (const bool tcp : {false, true}) {
+    CAPTURE(tcp);
+    config.use_vc = tcp;
+    const answer read = ask(record_type::a, config, server.port());
+    CHECK(read.kind == answer_kind::positive);
+    CHECK(read.addresses.size() == 1);
+    auto query =
+        dns_query::start(name, record_type::a, config, server.port(), query_reading::packet);
+    CHECK(test::finish(query.value()).packet == sent);
+  }
+}
+
 TEST_CASE("dns_client: a nameserver that hangs up over TCP raises no signal", "[dns_client]") {
   with_functions functions;
   dns_server server([](const packet& query, bool tcp) {
@@ -155,7 +193,6 @@ TEST_CASE("dns_client: a nameserver that hangs up over TCP raises no signal", "[
   CHECK(a.kind == answer_kind::server_failure);
 }
 
-// c-ares 1.18 waits on, 1.34 goes to the next nameserver at once.
 TEST_CASE("dns_client: garbage is no answer", "[dns_client]") {
   with_functions functions;
   packet garbage;
@@ -164,8 +201,7 @@ TEST_CASE("dns_client: garbage is no answer", "[dns_client]") {
   dns_server server([&](const packet&, bool) { return garbage; });
   resolver_config config = config_with({"127.0.0.1"});
   config.attempts = 1;
-  const answer a = ask(record_type::a, config, server.port());
-  CHECK((a.kind == answer_kind::timed_out || a.kind == answer_kind::server_failure));
+  CHECK(ask(record_type::a, config, server.port()).kind == answer_kind::timed_out);
 }
 
 TEST_CASE("dns_client: another name's answer is not taken", "[dns_client]") {
