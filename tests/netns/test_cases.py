@@ -21,15 +21,16 @@ LOOP = "import socket,sys\ns = socket.create_connection((sys.argv[1], int(sys.ar
 START_S = 0.4
 
 
-def connected(network, command, within_s, family="4", status=0, count=1, host_settings=None, **options):
-    """The program, helped, reaches the living family in time from its start, by `count` connections."""
+def connected(network, command, within_s, family="4", status=0, count=1, more=False, host_settings=None, **options):
+    """The program, helped, reaches the living family in time from its start, by `count` connections, or by more."""
     host = network.host("case", **(host_settings or {}))
     run = network.run(command(host), happy=True, seconds=8, **options)
     with contextlib.suppress(LabError):  # a program that sends nothing may end before its connection is accepted
         network.wait_accepts(host, count, 1)
     accepts = network.accepts(host)
     shown = f"status {run.status}, output {run.output.strip()[-300:]!r}"
-    check_equal(families(accepts), family * count, f"connections ({shown})")
+    expected = family * (max(count, len(accepts)) if more else count)
+    check_equal(families(accepts), expected, f"connections ({shown})")
     check_between((accepts[0]["time_ms"] - run.started_ms) / 1000, 0, within_s + START_S, "seconds to the server's accept()")
     # Whatever the start has taken: between the first SYN and the connection lies one attempt delay at most.
     check_between((accepts[0]["time_ms"] - network.syns(host)[0]["time_ms"]) / 1000, 0, max(0.5, within_s - 0.5),
@@ -124,7 +125,7 @@ def case_06_psycopg_async(network):
                     "except psycopg2.OperationalError: sys.exit(2)\n"}
     for script in scripts.values():
         _, run = connected(network, lambda host: ["/usr/bin/python3", "-c", script, f"host={host.name} port=25 dbname=x"], 1.5,
-                           status=2)
+                           status=2, more=True)  # psycopg 3.2 tries each address of its own list until one speaks
         check("Traceback" not in run.output, run.output)
 
 
@@ -467,7 +468,7 @@ def case_81_file_capabilities(network):
     check_equal((happy.status, words(happy.output)), (bare.status, words(bare.output)), "status and output")
 
 
-TIMED_NC = ["bash", "-c", "TIMEFORMAT='%3U %3S'; time nc -z $0 7"]
+TIMED_NC = ["bash", "-c", "TIMEFORMAT='%3U %3S'; time nc -z $0 7 2>/dev/null"]
 
 
 def many_runs(network, records, family):

@@ -316,7 +316,10 @@ def disconnected_in_mid_race(network):
 
 
 def small_stack(network, kib):
-    """Where there is no room for our own lookup, libc's is done."""
+    """Where there is no room for our own lookup, libc's is done, for which glibc 2.41 has no room in the smallest stack."""
+    host = network.host("room")
+    while kib < 24 and network.run(victim("small_stack", kib, host.name), happy=False).status != 0:
+        kib += 2
     hardening.compare(network, f"a stack of {kib} KiB", lambda host: victim("small_stack", kib, host.name), sooner=True)
 
 
