@@ -94,19 +94,43 @@ patient_guard::patient_guard(core& c, milliseconds patience)
   if (held_) c.turns.fetch_add(1, std::memory_order_relaxed);
 }
 
+namespace {
+
+bool lock_for_fork(core& c) {
+  constexpr int patience_ms = 200;
+  for (int waited_ms = 0; !c.lock.try_lock(); ++waited_ms) {
+    if (waited_ms == patience_ms) return false;
+    real->poll(nullptr, 0, 1);
+  }
+  return true;
+}
+
+// The thread has no race left, and waits for the next.
+bool worker_is_idle(core& c) {
+  bool idle = c.hidden_worker.is_the_second();
+  c.races.for_each_used([&](const pending_race& r) { idle = idle && !is_watched(r); });
+  return idle;
+}
+
+}  // namespace
+
 bool fork_prepare() {
   core& c = the_core();
   sigset_t all;
   sigfillset(&all);
   sigset_t before;
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  constexpr int patience_ms = 200;
-  for (int waited_ms = 0; !c.lock.try_lock(); ++waited_ms) {
-    if (waited_ms == patience_ms) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      return false;
-    }
-    real->poll(nullptr, 0, 1);
+  bool locked = lock_for_fork(c);
+  // A program that has no threads is not to be taken for one that has: Python 3.12 warns whoever forks then.
+  if (locked && worker_is_idle(c)) {
+    c.hidden_worker.dismiss();
+    c.lock.unlock();
+    c.hidden_worker.wait_until_gone();
+    locked = lock_for_fork(c);
+  }
+  if (!locked) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return false;
   }
   // The child is not known to live shorter than this process, and nobody lifts the veil for it.
   c.races.for_each_used([&](pending_race& r) {

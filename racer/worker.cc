@@ -56,18 +56,22 @@ constexpr duration caller_retry = milliseconds(10);
 // While sockets are watched a call to wake() is noticed after this long at most.
 constexpr duration longest_poll = milliseconds(10);
 
+// Whether the process has two threads, as the kernel counts them. Asked without opening a file: a program with
+// threads may just be counting on the lowest free number.
+bool are_two_threads() {
+  struct stat threads;
+  constexpr nlink_t folder_itself = 2;
+  return real->stat("/proc/self/task", &threads) == 0 && threads.st_nlink == folder_itself + 2;
+}
+
 // Whether main has called pthread_exit() and all other threads have ended: the leader is a zombie, which
-// has no program any more, and it and this thread are all that is counted. Asked without opening a file: a
-// program with threads may just be counting on the lowest free number.
+// has no program any more, and it and this thread are all that is counted.
 bool is_last_thread() {
   char ignored = 0;
   const long program =
       raw_syscall(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"),
                   reinterpret_cast<long>(&ignored), 1);
-  struct stat threads;
-  constexpr nlink_t folder_itself = 2;
-  return program == -ENOENT && real->stat("/proc/self/task", &threads) == 0 &&
-         threads.st_nlink == folder_itself + 2;
+  return program == -ENOENT && are_two_threads();
 }
 
 void activate_if_due(core& c, pending_race& r, time_point now) {
@@ -106,8 +110,6 @@ time_point tend(core& c, pending_race& r, time_point now) {
   if (!r.won && !r.lost) return next;
   return deliver(c, r, now) ? never : now + caller_retry;
 }
-
-bool is_watched(const pending_race& r) { return !r.driven && (r.armed || r.active); }
 
 void watch_races(core& c, watch_list& list) {
   c.races.for_each_used([&](const pending_race& r) {
@@ -160,6 +162,8 @@ void worker::sleep(watch_list& list, time_point now) {
   asleep_.store(false, std::memory_order_relaxed);
 }
 
+bool is_watched(const pending_race& r) { return !r.driven && (r.armed || r.active); }
+
 bool worker::engage(core& c, const employer& by) {
   if (running_) {
     if (by.due < sleeps_until_) wake();
@@ -200,13 +204,16 @@ void worker::dismiss() {
   wake();
 }
 
-void worker::wait_until_gone() const {
+bool worker::is_the_second() const { return (running_ || thread_ != 0) && are_two_threads(); }
+
+void worker::wait_until_gone() {
   constexpr duration patience = milliseconds(50);
   constexpr int step_ms = 1;
   const time_point until = clock_now() + patience;
   while (clock_now() < until) {
-    const pid_t thread = thread_.load(std::memory_order_acquire);
+    pid_t thread = thread_.load(std::memory_order_acquire);
     const bool gone = thread == 0 || raw_syscall(SYS_tgkill, raw_getpid(), thread, 0) == -ESRCH;
+    if (gone) thread_.compare_exchange_strong(thread, 0);  // the number may become another's
     if (gone && !running_) return;
     real->poll(nullptr, 0, step_ms);
   }

@@ -28,6 +28,9 @@ struct employer {
   time_point due = time_point::min();  // before that there is nothing to do
 };
 
+// Whether the thread has to look after it.
+bool is_watched(const pending_race& r);
+
 // Members are guarded by the engine's lock.
 class worker {
  public:
@@ -52,9 +55,12 @@ class worker {
   // The thread is to end as soon as it has no race.
   void dismiss();
 
+  // The thread and the program's only one are all that there are.
+  bool is_the_second() const;
+
   // Waits until a dismissed thread is gone as the kernel counts threads, at most 50 ms: unshare() and
   // setns() look at that. Not under the lock.
-  void wait_until_gone() const;
+  void wait_until_gone();
 
   // In the child of fork() the thread does not exist.
   void forget();

@@ -106,6 +106,21 @@ def daemon_after_lookup(network):
     check_equal(results[1], results[0], "what the daemon saw")
 
 
+@case("v6-drop", load=LIGHT, **ONE_RETRY)
+def fork_after_races(network):
+    """A program without threads has none after a race either when it forks: Python 3.12 warns of them."""
+    script = """
+import os, re, socket, sys
+for _ in range(3):
+    socket.create_connection((sys.argv[1], 7))
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    print(re.findall('Threads:.*', open('/proc/self/status').read()), os.waitpid(child, 0)[1])
+"""
+    hardening.compare(network, "fork after races", lambda host: ["/usr/bin/python3", "-c", script, host.name], sooner=True)
+
+
 @case("v6-drop", "v4-slow=600", **ONE_RETRY)
 def python_subprocess_in_mid_race(network):
     """vfork by Python, whose children close descriptors in the parent's memory."""
