@@ -30,7 +30,7 @@ struct directory_entry {
 // left out.
 template <typename Function>
 bool for_each_number_in(const unique_fd& folder, Function&& visit) {
-  alignas(directory_entry) char buffer[2048];
+  alignas(directory_entry) char buffer[2048]{};
   for (;;) {
     const long size = raw_syscall(SYS_getdents64, folder.get(), reinterpret_cast<long>(buffer),
                                   static_cast<long>(sizeof buffer));

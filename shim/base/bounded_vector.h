@@ -18,7 +18,7 @@ struct bounded_storage {
 };
 template <typename T, std::size_t Capacity>
 struct bounded_storage<T, Capacity, true> {
-  bounded_storage() {}
+  bounded_storage() {}  // NOLINT(modernize-use-equals-default): deleted if T initialises itself
   union {
     T items[Capacity];
   };

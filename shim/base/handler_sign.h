@@ -48,7 +48,7 @@ inline bool may_be_in_handler(std::uint64_t blocked) {
   const bool stands_elsewhere = (stack.ss_flags & SS_DISABLE) == 0;
   for (int number = 1; number <= signal_count; ++number) {
     const std::uint64_t bit = bit_of_signal(number);
-    kernel_sigaction action;
+    kernel_sigaction action{};
     if (raw_syscall(SYS_rt_sigaction, number, 0, reinterpret_cast<long>(&action),
                     sizeof action.mask) != 0) {
       continue;

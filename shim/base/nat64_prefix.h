@@ -62,7 +62,7 @@ inline prefix_fault read_prefix(std::string_view text, nat64_prefix& out) {
   constexpr prefix_fault no_prefix = "it is no IPv6 prefix ADDRESS/LENGTH";
   const std::size_t slash = text.find('/');
   char digits[INET6_ADDRSTRLEN] = {};
-  if (slash == std::string_view::npos || slash >= sizeof digits) return no_prefix;
+  if (slash >= sizeof digits) return no_prefix;  // npos is the largest of all
   std::copy_n(text.begin(), slash, digits);
   in6_addr in6;
   if (inet_pton(AF_INET6, digits, &in6) != 1) return no_prefix;
