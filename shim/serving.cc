@@ -12,9 +12,9 @@ namespace {
 // Programs that print or compare the addresses of a name. Daemons are here for the processes that they
 // start anew for each connection (sshd), which never listen themselves.
 constexpr char comparing_programs[][16] = {
-    "getent",     "nft",          "iptables", "ip6tables", "ufw",      "firewalld",
-    "sshd",       "sshd-session", "tcpd",     "postgres",  "exportfs", "mountd",
-    "rpc.mountd", "in.tftpd",     "xinetd",   "host",
+    "getent", "nft",          "iptables",  "ip6tables", "ufw",      "firewalld",
+    "sshd",   "sshd-session", "sshd-auth", "tcpd",      "postgres", "exportfs",
+    "mountd", "rpc.mountd",   "in.tftpd",  "xinetd",    "host",
 };
 
 // Programs that say of each address whether it answers: another's answer would make that untrue.
