@@ -133,6 +133,13 @@ bool is_libresolv(const char* path) {
          (name[length] == '.' || name[length] == '-');
 }
 
+// libasan.so.8, libtsan.so.2: they look at what is asked, and ask libc.
+bool is_sanitizer(const char* path) {
+  const char* name = std::strrchr(path, '/');
+  return name != nullptr && (std::strncmp(name, "/libasan.so", 11) == 0 ||
+                             std::strncmp(name, "/libtsan.so", 11) == 0);
+}
+
 }  // namespace
 
 void* find_next_function(const char* name) {
@@ -145,7 +152,8 @@ bool is_libcs(const char* name) {
   const found next = look_behind_us(name);
   if (known.library == nullptr) return true;  // nobody can tell
   return next.library != nullptr &&
-         (next.library == known.library || is_libresolv(next.library->l_name));
+         (next.library == known.library || is_libresolv(next.library->l_name) ||
+          is_sanitizer(next.library->l_name));
 }
 
 }  // namespace happy

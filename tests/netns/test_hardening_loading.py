@@ -374,6 +374,9 @@ def address_sanitizer(network):
     subprocess.run(["cc", "-fsanitize=address", "-D_GNU_SOURCE", "-o", walk, lab.HERE / "victims/walk.c"], check=True)
     hardening.compare_result(network, "AddressSanitizer", lambda host: [walk, host.name, 7],
                              environment={"ASAN_OPTIONS": "detect_leaks=0"})
+    traced = network.start([walk, network.host("traced").name, 7], happy=True, environment={"ASAN_OPTIONS": "detect_leaks=0"})
+    check_equal(traced.wait(20).status, 0, "status")
+    check("lookups_left" not in traced.trace.read_text(), "lookups are left to the runtime's getaddrinfo()")
     others = pathlib.Path("/run/lab/asan_options.so")
     compile_library("asan_options.c", others)
     told = network.run([walk, network.host("told").name, 7], environment=preload(lab.LIBRARY, others)).output
