@@ -136,8 +136,8 @@ bool is_libresolv(const char* path) {
 // libasan.so.8, libtsan.so.2: they look at what is asked, and ask libc.
 bool is_sanitizer(const char* path) {
   const char* name = std::strrchr(path, '/');
-  return name != nullptr && (std::strncmp(name, "/libasan.so", 11) == 0 ||
-                             std::strncmp(name, "/libtsan.so", 11) == 0);
+  return name != nullptr &&
+         (std::strncmp(name, "/libasan.so", 11) == 0 || std::strncmp(name, "/libtsan.so", 11) == 0);
 }
 
 }  // namespace
