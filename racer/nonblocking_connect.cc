@@ -319,12 +319,22 @@ bool is_pending(core& c, std::uint64_t cookie) {
          }) != nullptr;
 }
 
+namespace {
+
+// What is made in the likeness of one comes from where the other was bound to, by its protocol.
+bool are_alike(const original_socket& a, const original_socket& b) {
+  return a.protocol == b.protocol && a.bound == b.bound && (!a.bound || a.local == b.local);
+}
+
+}  // namespace
+
 // A program that has a socket on its way to the same endpoint already wants another connection, and races for it
 // anew.
 pending_race* find_race_to_join(core& c, const pending_race& r) {
   const auto is_joinable = [&](const pending_race& earlier) {
     return &earlier != &r && !earlier.swap && !earlier.on_their_own && earlier.thread == r.thread &&
            r.known.id != 0 && earlier.known.id == r.known.id && earlier.port == r.port &&
+           are_alike(earlier.original, r.original) &&
            std::none_of(earlier.sockets.begin(), earlier.sockets.end(),
                         [&](const program_socket& s) { return s.where == r.named; });
   };

@@ -4,6 +4,7 @@ gets bare, and none is reached later."""
 from cases import REGISTRY, Case, check, check_equal, families
 import lab
 import matrix
+import topology
 
 PROGRAMS = ("curl", "git-http", "py-asyncio-HE", "node", "apt-helper", "links")
 FAULTS = ("healthy", "v6-drop", "v6-reset", "v6-unreachable", "v6-slow=180", "first-address-dead", "aaaa-silent")
@@ -72,6 +73,40 @@ def in_turns(network, connections, syns, beginning, end):
         check_equal(families(network.syns(host)), syns, "SYNs")
 
 
+# Two at once, the second unlike the first. What becomes of each.
+UNLIKE = """
+import select, socket
+IPPROTO_MPTCP = 262
+first, second = (a[4] for a in socket.getaddrinfo('{}', 7, socket.AF_UNSPEC, socket.SOCK_STREAM)[:2])
+a = socket.socket(socket.AF_INET6)
+b = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, SPOKEN)
+BIND
+for s, where in ((a, first), (b, second)):
+    s.setblocking(False)
+    s.connect_ex(where)
+left = [a, b]
+while left:
+    ready = select.select([], left, [], 2)[1]
+    for s in ready or left:
+        print('ab'[s is b], bool(ready), *(s.getsockopt(socket.SOL_SOCKET, o) for o in (socket.SO_DOMAIN, socket.SO_PROTOCOL)))
+    left = [s for s in left if ready and s not in ready]
+"""
+ALIKE_NOT = {
+    "bound": ("0", f"b.bind(('{topology.OWN_V6}', 0))", ["a True 2 6", "b False 10 6"]),
+    "protocol": ("IPPROTO_MPTCP", "", ["a True 2 6", "b True 2 262"]),
+}
+
+
+def unlike(network, protocol, bind, wanted):
+    """None is given a winner that comes from an address which it has not bound, or speaks another protocol."""
+    host = network.host("unlike")
+    program = UNLIKE.replace("{}", host.name).replace("SPOKEN", protocol).replace("BIND", bind)
+    run = network.run([lab.PYTHON, "-c", program], happy=True)
+    check_equal((run.status, sorted(run.output.split("\n"))[1:]), (0, wanted), "the program")
+
+
+for how, (its_protocol, its_bind, both) in ALIKE_NOT.items():
+    REGISTRY[f"own_race_unlike.{how}"] = Case(unlike, ("first-address-dead",), (its_protocol, its_bind, both))
 for by, before in BEGINNINGS.items():
     for what, after in ENDS.items():
         for kind, count, seen in ("healthy", 2, "64"), ("v6-drop", 2, "644"), ("first-address-dead", 4, ""):
