@@ -48,8 +48,6 @@ void enter_sandbox() {
   if (!foreign_process()) switch_off();
 }
 
-// A filter that is no filter, or flags where none are allowed, only ask whether the kernel knows the call: Firefox and
-// libseccomp do, in processes that never get a sandbox.
 // Landlock binds the calling thread and those that it makes from now on. Another one that there is already would let a
 // race of ours go where this one may not.
 void enter_landlock() {
@@ -57,14 +55,18 @@ void enter_landlock() {
   if (alone == nullptr || *alone == 0) enter_sandbox();
 }
 
+// A filter that is no filter, or flags where none are allowed, only ask whether the kernel knows the call: Firefox and
+// libseccomp do, in processes that never get a sandbox.
 bool is_sandbox_prctl(int option, unsigned long mode, unsigned long filter) {
   return option == PR_SET_SECCOMP && mode != 0 && (mode != SECCOMP_MODE_FILTER || filter != 0);
 }
 
 bool is_sandbox_syscall(long number, long operation, long flags, long filter) {
   if (number != SYS_seccomp) return false;
-  return operation == SECCOMP_SET_MODE_STRICT ? flags == 0 && filter == 0
-                                              : operation == SECCOMP_SET_MODE_FILTER && filter != 0;
+  // The kernel takes 32 bits of either, and a caller of syscall() may leave anything above them.
+  const auto mode = static_cast<unsigned>(operation);
+  return mode == SECCOMP_SET_MODE_STRICT ? static_cast<unsigned>(flags) == 0 && filter == 0
+                                         : mode == SECCOMP_SET_MODE_FILTER && filter != 0;
 }
 
 // libuv closes by number, so that no cancellation point is passed.

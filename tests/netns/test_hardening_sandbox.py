@@ -37,7 +37,7 @@ for by in ("prctl", "syscall"):
     REGISTRY[f"seccomp_asked_for_by_{by}"] = Case(asked_for, ("v6-drop",), (by,), load=LIGHT)
 
 for when in ("early", "between", "late", "racing"):
-    for by in ("prctl", "syscall") if when != "racing" else ("syscall",):
+    for by in {"racing": ("syscall",), "between": ("prctl", "syscall", "wide")}.get(when, ("prctl", "syscall")):
         for action in ("kill", "errno", "trap"):
             for rules in ("thread", "strict") if when in ("between", "late") else ("thread",):
                 name = f"seccomp_{when}_{by}_{action}_{rules}"

@@ -10,7 +10,7 @@
 //         racing    a thread connects, the main thread sandboxes the process (TSYNC) 100 ms later
 //         outside   the sandbox is there, COMMAND is executed in it
 //         asks      only asks whether there are sandboxes, then looks up and connects
-// BY:     prctl syscall
+// BY:     prctl syscall wide (syscall, with more than the kernel looks at)
 // ACTION: kill (the process) errno (EPERM) trap (SIGSYS, not handled)
 // RULES:  thread    refuses what makes threads, eventfds, timers, epoll sets, socket pairs (apt's own sandbox does)
 //         strict    allows only what the bare program still does; not with early or outside
@@ -62,8 +62,10 @@ static void enter(const char* by, const char* action, const char* rules, unsigne
   struct sock_fprog filter = {(unsigned short)write_filter(program, rules, action_value(action)),
                               program};
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  long failed = !strcmp(by, "syscall")
-                    ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter)
+  const long above =
+      !strcmp(by, "wide") ? 1L << 32 : 0;  // what an int of the kernel's does not see
+  long failed = strcmp(by, "prctl")
+                    ? syscall(SYS_seccomp, above | SECCOMP_SET_MODE_FILTER, above | flags, &filter)
                     : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
   if (failed) perror("seccomp"), exit(4);
 }
