@@ -87,7 +87,7 @@ void dns_channel::close(std::unique_ptr<dns_channel> channel) {
     dns_channel* nobody = nullptr;
     if (slot.compare_exchange_strong(nobody, channel.get(), std::memory_order_release,
                                      std::memory_order_relaxed)) {
-      channel.release();
+      static_cast<void>(channel.release());  // to the slot
       return;
     }
   }

@@ -45,7 +45,8 @@ class exchange {
                                         query_reading reading) {
     std::unique_ptr<exchange> e(new exchange(which, type, reading));
     e->channel_ = dns_channel::open(nameserver, o);
-    return e->channel_ == nullptr ? nullptr : std::move(e);
+    if (e->channel_ == nullptr) return nullptr;
+    return e;
   }
 
   exchange(const exchange&) = delete;
