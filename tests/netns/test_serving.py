@@ -200,6 +200,7 @@ def serving_is_what_helps(network):
             ("listens", victim("compares", "-l"), True, None, matches),
             ("accepts", victim("compares", "-a"), True, None, matches),
             ("listens and accepts on AF_UNIX", victim("compares", "-u"), True, None, partial),
+            ("listens on IP after that", victim("compares", "-r"), True, None, matches),
             ("called sshd", [listed], True, None, matches),
             ("called sshd-auth", [of_sshd_10], True, None, matches),
             ("called sshd, and titled", [listed, "-t"], True, None, matches)):

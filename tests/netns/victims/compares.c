@@ -1,10 +1,10 @@
 // Does what daemons do who trust their peers by name: looks an address's name up, and whether the name has it.
 //
-//   compares [-l | -u | -a | -t] ADDRESS...
+//   compares [-l | -u | -r | -a | -t] ADDRESS...
 //
-// With -l it listens first, as a daemon does, with -u on an AF_UNIX socket, as browsers do; with -a it accepts from a
-// socket that listens already, as one that inetd or systemd has started; with -t it writes a title
-// over its own name, as daemons do, too. One line for each address: "ADDRESS NAME matches", "... does not match".
+// With -l it listens first, as a daemon does, with -u on an AF_UNIX socket, as browsers do, with -r on both, one after
+// the other by the same number; with -a it accepts from a socket that listens already, as one that inetd or systemd has
+// started; with -t it writes a title over its own name, as daemons do, too. One line for each address: "ADDRESS NAME matches", "... does not match".
 
 #include "victim.h"
 
@@ -44,6 +44,17 @@ static void accept_unheard(void) {
     perror("accept");
 }
 
+static void listen_anew(void) {
+  struct sockaddr_un own = {.sun_family = AF_UNIX};
+  socklen_t length = sizeof own;
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0), peer = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(fd, (struct sockaddr*)&own, sizeof own.sun_family) || listen(fd, 1) ||
+      getsockname(fd, (struct sockaddr*)&own, &length) ||
+      connect(peer, (struct sockaddr*)&own, length) || accept(fd, NULL, NULL) < 0 ||
+      dup2(socket(AF_INET, SOCK_STREAM, 0), fd) != fd || listen(fd, 1))
+    perror("listen");
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const char* habit = argv[1];
@@ -55,6 +66,7 @@ int main(int argc, char** argv) {
     if (bind(fd, (struct sockaddr*)&any, sizeof any.sun_family) || listen(fd, 1)) perror("listen");
     if (accept(fd, NULL, NULL) != -1 || errno != EAGAIN) perror("accept");
   }
+  if (!strcmp(habit, "-r")) listen_anew();
   if (!strcmp(habit, "-a")) accept_unheard();
   if (!strcmp(habit, "-t")) memset(argv[0], 't', strlen(argv[0]));
   for (int i = first; i < argc; ++i) compare(argv[i]);
