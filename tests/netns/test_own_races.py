@@ -77,7 +77,7 @@ def in_turns(network, connections, syns, beginning, end):
 UNLIKE = """
 import select, socket
 IPPROTO_MPTCP = 262
-first, second = (a[4] for a in socket.getaddrinfo('{}', 7, socket.AF_UNSPEC, socket.SOCK_STREAM)[:2])
+first, second, third = (a[4] for a in socket.getaddrinfo('{}', 7, socket.AF_UNSPEC, socket.SOCK_STREAM)[:3])
 a = socket.socket(socket.AF_INET6)
 b = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, SPOKEN)
 BIND
@@ -91,14 +91,16 @@ while left:
         print('ab'[s is b], bool(ready), *(s.getsockopt(socket.SOL_SOCKET, o) for o in (socket.SO_DOMAIN, socket.SO_PROTOCOL)))
     left = [s for s in left if ready and s not in ready]
 """
+LONELY = "b = socket.socket(); b.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'lo'); second = third"
 ALIKE_NOT = {
     "bound": ("0", f"b.bind(('{topology.OWN_V6}', 0))", ["a True 2 6", "b False 10 6"]),
+    "interface": ("0", LONELY, ["a True 2 6", "b False 2 6"]),
     "protocol": ("IPPROTO_MPTCP", "", ["a True 2 6", "b True 2 262"]),
 }
 
 
 def unlike(network, protocol, bind, wanted):
-    """None is given a winner that comes from an address which it has not bound, or speaks another protocol."""
+    """None is given a winner that comes from an address or interface which it has not bound, or speaks another protocol."""
     host = network.host("unlike")
     program = UNLIKE.replace("{}", host.name).replace("SPOKEN", protocol).replace("BIND", bind)
     run = network.run([lab.PYTHON, "-c", program], happy=True)
