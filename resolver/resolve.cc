@@ -88,6 +88,7 @@ std::vector<endpoint> endpoints_of(const intent& meant) {
 
 std::vector<endpoint> at_any_port(const std::vector<address>& addresses) {
   std::vector<endpoint> all;
+  all.reserve(addresses.size());
   for (const address& a : addresses) all.push_back({a, 0});
   return all;
 }

@@ -61,6 +61,7 @@ std::vector<address> mapped_order(const resolution& state) {
   describe_sources(list);
   sort_by_preference(list, system_policy());
   std::vector<address> sorted;
+  sorted.reserve(list.size());
   for (const candidate& c : list) sorted.push_back(c.destination);
   return sorted;
 }

@@ -210,7 +210,7 @@ int check(const char* text) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--check") == 0) return happy::check(argv[2]);
-  const happy_real functions = happy::libc_functions();
+  static const happy_real functions = happy::libc_functions();
   happy::real = &functions;
   std::string folder = happy::pref64_folder;
   if (argc == 3 && std::strcmp(argv[1], "--directory") == 0) {

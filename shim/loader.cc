@@ -74,7 +74,7 @@ bool is_trusted(const struct stat& file, const struct stat& own) {
 // Whether all of an ELF file is there: mapping one that was cut off (a full disk, an update under way)
 // would end in SIGBUS.
 bool is_whole(int fd, const struct stat& file) {
-  ElfW(Ehdr) header;
+  ElfW(Ehdr) header{};
   const long size = static_cast<long>(sizeof header);
   if (raw_syscall(SYS_pread64, fd, reinterpret_cast<long>(&header), size, 0) != size) return false;
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
@@ -125,7 +125,7 @@ bool path_of_fd(int fd, char (&path)[48]) {
                                   reinterpret_cast<long>(path + 6), 16);
   if (length <= 0 || length >= 16) return false;
   char* at = path + 6 + length;
-  std::memcpy(at, "/fd/", 4);
+  std::memcpy(at, "/fd/", sizeof "/fd/");
   write_decimal(at + 4, fd);
   return true;
 }

@@ -11,11 +11,13 @@ namespace happy {
 #if defined(__x86_64__) || defined(__aarch64__)  // where libc's struct is the kernel's
 
 inline int raw_stat(const char* path, struct stat& out) {
+  out = {};
   return as_libc(raw_syscall(SYS_newfstatat, AT_FDCWD, reinterpret_cast<long>(path),
                              reinterpret_cast<long>(&out), 0));
 }
 
 inline int raw_fstat(int fd, struct stat& out) {
+  out = {};
   return as_libc(raw_syscall(SYS_fstat, fd, reinterpret_cast<long>(&out)));
 }
 

@@ -20,7 +20,7 @@ constinit late_function<int (*)(res_state)> real_res_ninit{"__res_ninit"};
 silent_nameservers::silent_nameservers(bool silent) {
   if (!silent) return;
   const errno_saver keep;
-  const res_state state = real_res_state.get()();
+  auto* const state = real_res_state.get()();
   if ((state->options & RES_INIT) == 0 && real_res_ninit.get()(state) != 0) return;
   watch_.emplace([](void*) { give_back(); }, nullptr);
   taken = state->nscount;

@@ -19,7 +19,7 @@ constinit thread_local std::uintptr_t disarmed_high = 0;
 
 // The lowest address of the signal stack that the frame stands on; 0: none.
 std::uintptr_t signal_stack_below(std::uintptr_t here) {
-  stack_t stack;
+  stack_t stack{};
   if (on_signal_stack(stack)) return reinterpret_cast<std::uintptr_t>(stack.ss_sp);
   return disarmed_low <= here && here < disarmed_high ? disarmed_low : 0;
 }
