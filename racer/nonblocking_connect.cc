@@ -326,22 +326,13 @@ bool are_alike(const original_socket& a, const original_socket& b) {
   return a.protocol == b.protocol && a.bound == b.bound && (!a.bound || a.local == b.local);
 }
 
-// One that the race's attempts are like.
-int example_of(const pending_race& r) {
-  if (!r.sockets.empty()) return r.sockets[0].fd;
-  return r.attempts.empty() ? -1 : r.attempts[0].socket.get();
-}
-
 // Options set on a connected socket lead it nowhere else.
-bool go_the_same_way(int a, int b) {
-  const auto same = [&](int option) {
-    int of_a = 0;
-    int of_b = 0;
-    read_socket(a, SOL_SOCKET, option, of_a);
-    read_socket(b, SOL_SOCKET, option, of_b);
-    return of_a == of_b;
-  };
-  return same(SO_BINDTOIFINDEX) && same(SO_MARK);
+bool goes_the_same_way(const pending_race& earlier, const pending_race& r) {
+  const bool of_program = !earlier.sockets.empty();
+  if (!of_program && earlier.attempts.empty()) return true;
+  const int fd = of_program ? earlier.sockets[0].fd : earlier.attempts[0].socket.get();
+  const endpoint& where = of_program ? earlier.sockets[0].where : earlier.attempts[0].where;
+  return have_same_route(fd, where.address.family, r.fd, r.original.socket_family);
 }
 
 }  // namespace
@@ -355,7 +346,7 @@ pending_race* find_race_to_join(core& c, const pending_race& r) {
            are_alike(earlier.original, r.original) &&
            std::none_of(earlier.sockets.begin(), earlier.sockets.end(),
                         [&](const program_socket& s) { return s.where == r.named; }) &&
-           go_the_same_way(example_of(earlier), r.fd);
+           goes_the_same_way(earlier, r);
   };
   // One that waits for its next socket goes first.
   pending_race* waiting = find_non_blocking(c, [&](const pending_race& earlier) {

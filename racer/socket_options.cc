@@ -319,6 +319,15 @@ options_digest digest_options(int fd, family socket_family) {
   return all.value();
 }
 
+bool have_same_route(int a, family family_of_a, int b, family family_of_b) {
+  return std::all_of(std::begin(options), std::end(options), [&](const option& o) {
+    if (o.importance != weight::route) return true;
+    const option_value of_a = read_option(a, name_in(o, family_of_a));
+    const option_value of_b = read_option(b, name_in(o, family_of_b));
+    return !of_a.known || !of_b.known || of_a == of_b;
+  });
+}
+
 result<options_digest> copy_options(int original, family original_family, int attempt,
                                     family attempt_family, const early_options& early) {
   // What differs from a fresh socket of the same kind was set by the program.

@@ -29,6 +29,9 @@ void watch_datagram_options(const std::uint32_t* set);
 using options_digest = std::uint64_t;
 options_digest digest_options(int fd, family socket_family);
 
+// Whether those agree that decide where packets go (mark, device ...), as far as they can be read.
+bool have_same_route(int a, family family_of_a, int b, family family_of_b);
+
 // Reads the options of `original` and sets on `attempt` those that differ from a fresh socket's,
 // translated where the families differ (IPV6_TCLASS becomes IP_TOS ...).
 //
