@@ -31,7 +31,7 @@ class closed_port {
   explicit closed_port(const char* where)
       : where_(ip(where)), fd_(::socket(to_af(where_.family), SOCK_STREAM, 0)) {
     socket_address to = to_sockaddr({where_, 0});
-    ::bind(fd_, to.get(), to.length);
+    if (::bind(fd_, to.get(), to.length) != 0) return;
     socklen_t length = sizeof to.storage;
     ::getsockname(fd_, to.get(), &length);
     endpoint bound;
