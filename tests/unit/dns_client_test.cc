@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <string>
 
 #include "resolver/nameserver_health.h"
@@ -170,7 +171,11 @@ TEST_CASE("dns_client: a reply is taken as it came, whatever else is in it", "[d
       return dns_message(query).address_record("WWW.example.COM", "192.0.2.1").bytes();
     };
   }
-  dns_server server([&](const packet& query, bool) { return sent = reply(query); });
+  std::mutex sending;
+  dns_server server([&](const packet& query, bool) {
+    const std::lock_guard lock(sending);
+    return sent = reply(query);
+  });
   resolver_config config = config_with({"127.0.0.1"});
   for (const bool tcp : {false, true}) {
     CAPTURE(tcp);
@@ -180,7 +185,9 @@ TEST_CASE("dns_client: a reply is taken as it came, whatever else is in it", "[d
     CHECK(read.addresses.size() == 1);
     auto query =
         dns_query::start(name, record_type::a, config, server.port(), query_reading::packet);
-    CHECK(test::finish(query.value()).packet == sent);
+    const packet shown = test::finish(query.value()).packet;
+    const std::lock_guard lock(sending);
+    CHECK(shown == sent);
   }
 }
 
