@@ -417,8 +417,12 @@ constexpr int data_is_under_way = EALREADY;
 ssize_t open_fast(int fd, const sockaddr* to, socklen_t length, const data_sender& data) {
   const int errno_before = errno;
   const happy_engine* engine = engine_for_data(fd, to, length);
+  if (engine == nullptr) {
+    errno = errno_before;
+    return data.send(data.how, to, length);
+  }
   happy_connect call = call_of(fd, to, length);
-  const happy_step step = engine != nullptr ? begin(engine, call) : HAPPY_STEP_PASS;
+  const happy_step step = begin(engine, call);
   if (step == HAPPY_STEP_RESULT && call.result < 0) {
     errno = call.error;
     return -1;
