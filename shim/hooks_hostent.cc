@@ -126,30 +126,31 @@ class answer_place {
   // Two threads at a time get one answer after the other.
   hostent* keep(const hostent& found, const char* buffer) {
     engine_visit undisturbed;  // by signal handlers
-    enter();
+    const bool alone = enter();
     std::memcpy(buffer_, buffer, sizeof buffer_);
     const auto moved = [&](char* old) { return buffer_ + (old - buffer); };
     host_ = found;
     host_.h_name = moved(found.h_name);
     host_.h_aliases = moved_list(found.h_aliases, moved);
     host_.h_addr_list = moved_list(found.h_addr_list, moved);
-    writer_.store(0, std::memory_order_release);
+    if (alone) writer_.store(0, std::memory_order_release);
     return &host_;
   }
 
  private:
   // Writing takes less than a microsecond, but a busy machine may keep the writer waiting for its turn. One of another
-  // process is a thread that fork() has left behind.
-  void enter() {
+  // process is a thread that fork() has left behind. False: somebody else is writing still.
+  bool enter() {
     constexpr int patience = 1'000'000;
     const pid_t us = raw_getpid();
     for (int waited = 0; waited < patience; ++waited) {
       pid_t writer = 0;
-      if (writer_.compare_exchange_strong(writer, us, std::memory_order_acquire)) return;
+      if (writer_.compare_exchange_strong(writer, us, std::memory_order_acquire)) return true;
       if (writer != us && writer_.compare_exchange_strong(writer, us, std::memory_order_acquire))
-        return;
+        return true;
       raw_syscall(SYS_sched_yield);
     }
+    return false;
   }
 
   template <typename Moved>
