@@ -85,13 +85,12 @@ void remember_own_file() {
 void initialise(const char* program, const char* const* variables) {
   if (current_phase.load(std::memory_order_acquire) != phase::early) return;
   errno_saver keep;
-  if (!find_connect() || getauxval(AT_SECURE) != 0 || is_prober(program)) return switch_off();
+  if (!find_connect() || getauxval(AT_SECURE) != 0 || !note_program(program)) return switch_off();
   settings_read = read_environment(variables);
   if (settings_read.disabled) return switch_off();
   keep_trace_target();
   keep_prefixes();
   remember_own_file();
-  note_program(program);
   adopt_process();
   if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
     return switch_off();

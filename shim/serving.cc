@@ -1,7 +1,6 @@
 #include "shim/serving.h"
 
 #include <atomic>
-#include <cstddef>
 #include <cstring>
 
 #include "shim/process.h"
@@ -9,28 +8,41 @@
 namespace happy {
 namespace {
 
-// Programs that print or compare the addresses of a name. Daemons are here for the processes that they
-// start anew for each connection (sshd), which never listen themselves.
-constexpr char comparing_programs[][16] = {
-    "getent", "nft",          "iptables",  "ip6tables", "ufw",      "firewalld",
-    "sshd",   "sshd-session", "sshd-auth", "tcpd",      "postgres", "exportfs",
-    "mountd", "rpc.mountd",   "in.tftpd",  "xinetd",    "host",
+enum class program_kind : unsigned char {
+  // They print or compare the addresses of a name. Daemons are here for the processes that they start anew for each
+  // connection (sshd), which never listen themselves.
+  comparing,
+  // They say of each address whether it answers: another's answer would make that untrue.
+  probing,
 };
 
-// Programs that say of each address whether it answers: another's answer would make that untrue.
-constexpr char probing_programs[][16] = {"nmap", "nping"};
+struct known_program {
+  char name[15];
+  program_kind kind;
+};
+
+using enum program_kind;
+
+constexpr known_program known_programs[] = {
+    {"exportfs", comparing},     {"firewalld", comparing}, {"getent", comparing},
+    {"host", comparing},         {"in.tftpd", comparing},  {"ip6tables", comparing},
+    {"iptables", comparing},     {"mountd", comparing},    {"nft", comparing},
+    {"nmap", probing},           {"nping", probing},       {"postgres", comparing},
+    {"rpc.mountd", comparing},   {"sshd", comparing},      {"sshd-auth", comparing},
+    {"sshd-session", comparing}, {"tcpd", comparing},      {"ufw", comparing},
+    {"xinetd", comparing},
+};
 
 constinit std::atomic<bool> serving{false};
 
-template <std::size_t Count>
-bool is_one_of(const char (&programs)[Count][16], const char* path) {
-  if (path == nullptr) return false;
+const known_program* find_known(const char* path) {
+  if (path == nullptr) return nullptr;
   const char* slash = std::strrchr(path, '/');
   const char* name = slash != nullptr ? slash + 1 : path;
-  for (const auto& known : programs) {
-    if (std::strcmp(name, known) == 0) return true;
+  for (const known_program& known : known_programs) {
+    if (std::strcmp(name, known.name) == 0) return &known;
   }
-  return false;
+  return nullptr;
 }
 
 }  // namespace
@@ -39,11 +51,11 @@ void note_serving() { serving.store(true, std::memory_order_relaxed); }
 
 bool is_serving() { return serving.load(std::memory_order_relaxed); }
 
-void note_program(const char* path) {
-  if (is_one_of(comparing_programs, path)) note_serving();
+bool note_program(const char* path) {
+  const known_program* known = find_known(path);
+  if (known != nullptr && known->kind == comparing) note_serving();
+  return known == nullptr || known->kind != probing;
 }
-
-bool is_prober(const char* path) { return is_one_of(probing_programs, path); }
 
 bool wants_complete_results() {
   return is_serving() || process_environment().settings.partial == 0;

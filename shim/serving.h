@@ -7,11 +7,9 @@ namespace happy {
 void note_serving();
 bool is_serving();
 
-// Looks at the program's name (its argv[0]), once: daemons write their state over it later (setproctitle).
-void note_program(const char* path);
-
-// Whether the program is one that is of no use with any connection raced. `path`: as above.
-bool is_prober(const char* path);
+// Looks at the program's name (its argv[0]), once: daemons write their state over it later (setproctitle). False: a
+// connection that was raced is of no use to the program.
+bool note_program(const char* path);
 
 // Whether lookups of this process wait for both families, as libc's do: it serves, it is a program that
 // compares addresses instead of connecting to them, or HAPPY_PARTIAL=0 says so.
