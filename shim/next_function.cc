@@ -124,20 +124,19 @@ found look_behind_us(const char* name) {
   return out;
 }
 
-// Before 2.34 libc's queries were a file of their own.
-bool is_libresolv(const char* path) {
-  const char* name = std::strrchr(path, '/');
-  constexpr char wanted[] = "/libresolv";
-  constexpr std::size_t length = sizeof wanted - 1;
-  return name != nullptr && std::strncmp(name, wanted, length) == 0 &&
-         (name[length] == '.' || name[length] == '-');
-}
+// Before 2.34 libc's queries were a file of their own (libresolv-2.31.so); the sanitizers look at what is asked, and ask
+// libc.
+constexpr char parts_of_libc[][11] = {"libresolv", "libasan", "libtsan"};
 
-// libasan.so.8, libtsan.so.2: they look at what is asked, and ask libc.
-bool is_sanitizer(const char* path) {
-  const char* name = std::strrchr(path, '/');
-  return name != nullptr &&
-         (std::strncmp(name, "/libasan.so", 11) == 0 || std::strncmp(name, "/libtsan.so", 11) == 0);
+bool is_part_of_libc(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  if (slash == nullptr) return false;
+  for (const auto& stem : parts_of_libc) {
+    const std::size_t length = std::strlen(stem);
+    const bool begins = std::strncmp(slash + 1, stem, length) == 0;
+    if (begins && (slash[1 + length] == '.' || slash[1 + length] == '-')) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -152,8 +151,7 @@ bool is_libcs(const char* name) {
   const found next = look_behind_us(name);
   if (known.library == nullptr) return true;  // nobody can tell
   return next.library != nullptr &&
-         (next.library == known.library || is_libresolv(next.library->l_name) ||
-          is_sanitizer(next.library->l_name));
+         (next.library == known.library || is_part_of_libc(next.library->l_name));
 }
 
 }  // namespace happy
