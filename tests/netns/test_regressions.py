@@ -364,6 +364,24 @@ def fiber(network, what):
 for what, fault in ("connect", "v6-drop"), ("lookup", "aaaa-silent"):
     REGISTRY[f"fiber_{what}"] = Case(fiber, (fault,), (what,), load=LIGHT)
 
+FIBERS = {
+    "ruby": ["ruby", "-rsocket", "-e", "Fiber.new { TCPSocket.new(ARGV[0], 80) }.resume"],
+    "php": ["php", "-r", "(new Fiber(function ($name) { fsockopen($name, 80) || exit(1); }))->start($argv[1]);"],
+}
+
+
+def fiber_program(network, name):
+    """The real ones, which keep their fibers' stacks where they like."""
+    host = network.host("fiber")
+    run = network.run([*FIBERS[name], host.name], happy=True)
+    check_equal(run.status, 0, "status")
+    check_equal([accept["address"] for accept in network.wait_accepts(host, 1)], host.ipv4, "connections")
+    check(run.seconds() < 3, f"{run.seconds():.2f} s")
+
+
+for name in FIBERS:
+    REGISTRY[f"fiber_{name}"] = Case(fiber_program, ("v6-drop",), (name,), load=LIGHT)
+
 H_ERRNO = "for my $n (@ARGV) { $? = 0; my @h = gethostbyname($n); print 'error ', $?, ' ', scalar(@h), chr(10) }"
 
 
