@@ -12,7 +12,7 @@ import sys
 import time
 
 import topology
-from cases import check_between
+from cases import check_between, check_equal
 from topology import LabError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -151,6 +151,15 @@ def check_reached(network, host, run, within_s=WITHIN_S):
     seconds = (new()[0]["time_ms"] - run.started_ms) / 1000
     check_between(seconds, 0, within_s, "seconds to the server's accept()")
     return seconds
+
+
+def check_reached_unasked(network, host):
+    """A connect() to the IPv4 address comes through, and no nameserver is asked for the prefix."""
+    run = network.run(["nc", "-N", host.ipv4[0], "80"], happy=True)
+    check_equal(run.status, 0, "status")
+    check_reached(network, host, run)
+    network.sync()
+    check_equal(network.find("query", name="ipv4only.arpa"), [], "queries for the prefix")
 
 
 # -- router advertisements --

@@ -13,15 +13,7 @@
 namespace happy {
 namespace {
 
-using test::address_reply;
-using test::config_with;
-using test::dns_message;
-using test::dns_server;
-using test::name;
-using test::open_descriptors;
-using test::packet;
-using test::with_functions;
-using test::with_rcode;
+using namespace test;
 
 dns_query start(const resolver_config& config, std::uint16_t port) {
   auto query = dns_query::start(name, record_type::a, config, port);

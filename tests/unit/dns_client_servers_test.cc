@@ -13,17 +13,7 @@ namespace happy {
 namespace {
 
 using std::chrono::seconds;
-using test::address_reply;
-using test::ask;
-using test::config_with;
-using test::dns_message;
-using test::dns_server;
-using test::ip;
-using test::name;
-using test::packet;
-using test::wall;
-using test::with_functions;
-using test::with_rcode;
+using namespace test;
 
 // A port of this address where nobody listens: bound without listening, so that nobody else takes it.
 class closed_port {

@@ -15,15 +15,7 @@
 namespace happy {
 namespace {
 
-using test::address_reply;
-using test::ask;
-using test::config_with;
-using test::dns_message;
-using test::dns_server;
-using test::name;
-using test::open_descriptors;
-using test::packet;
-using test::with_functions;
+using namespace test;
 
 }  // namespace
 
