@@ -95,7 +95,7 @@ happy_step poll_until(pending_race& r, happy_connect& call, time_point next, tim
   for (const hidden_attempt& a : r.attempts) {
     call.fds[call.fd_count++] = {.fd = a.socket.get(), .events = POLLOUT, .revents = 0};
   }
-  if (r.named_troubled || r.lookup != 0) next = std::min(next, now + look_again);
+  if (r.named_troubled || r.lookup != 0 || call.quiet != 0) next = std::min(next, now + look_again);
   next = std::min(next, r.program_deadline);
   call.wait_ns = next == never ? -1 : std::max<std::int64_t>((next - now).count(), 0);
   call.error = own_is_under_way(call) ? EINPROGRESS : named_error(r);
@@ -107,6 +107,24 @@ happy_step take_driven(core& c, pending_race& r, happy_connect& call, time_point
   r.handed_over = hand_over(r);
   if (r.handed_over) real->shutdown(r.original_dup.get(), SHUT_RDWR);
   return take(c, r, call, now);
+}
+
+// The program's own attempt, whose fd it has closed, tells alone how connect() went.
+happy_step wait_for_orphan(core& c, pending_race& r, happy_connect& call, time_point now) {
+  const int fd = r.original_dup.get();
+  if (is_connecting(fd) && now < r.program_deadline) {
+    call.fd_count = 0;
+    const time_point next = std::min(now + look_again, r.program_deadline);
+    call.wait_ns = (next - now).count();
+    call.error = EINPROGRESS;
+    return HAPPY_STEP_POLL;
+  }
+  int error = 0;
+  if (is_connecting(fd))
+    error = EINPROGRESS;
+  else if (!read_socket(fd, SOL_SOCKET, SO_ERROR, error))
+    error = ECONNABORTED;
+  return settle(c, r, call, error == 0 ? 0 : -1, error);
 }
 
 // What the worker would do.
@@ -123,8 +141,22 @@ happy_step drive(core& c, pending_race& r, happy_connect& call, time_point now) 
                "the program's own timeout");
 }
 
+// No other thread takes a signal of the process while the caller's holds it back. (The kernel asks the first one first.)
+bool keeps_its_signals(const happy_connect& call) {
+  return call.single_threaded != 0 || raw_gettid() != raw_getpid();
+}
+
+// What a signal would have done to connect() is seen for sure only while it waits, and not at all by who has both kinds
+// of handlers.
+bool has_to_see_signals(const happy_connect& call) {
+  const bool asks =
+      call.single_threaded == 0 || installed_handlers(call.signals) == handlers::mixed;
+  return asks && keeps_its_signals(call);
+}
+
 happy_step begin_to_drive(core& c, pending_race& r, happy_connect& call, stage as, time_point now) {
   call.stage = as;
+  call.quiet = has_to_see_signals(call) ? 1 : 0;
   r.driven = r.active = true;
   r.deaf = may_be_in_handler(call.signals);
   count_pending(c);
@@ -193,7 +225,7 @@ happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int err
   restore_send_timeout(r);
   if (ran_out(error)) return open_the_race(c, r, call, now);
   if (error == EINTR && r.program_deadline == never &&
-      installed_handlers() == handlers::restarting) {
+      installed_handlers(call.signals) == handlers::restarting) {
     return resume(c, r, call, now);
   }
   if (error == EINTR) return leave(c, r, call, error, "interrupted");
@@ -201,22 +233,28 @@ happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int err
 }
 
 // The host is not next door. Which handlers the program has is asked now, while the SYN travels: if only the
-// kernel could say which one would interrupt the call, the worker watches the time.
+// kernel could say which one would interrupt the call, the worker watches the time. So it does where there are
+// threads, which may close the fd (leave_alone()); without one the caller looks after its race from here on.
 happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int error,
                           time_point now) {
   restore_send_timeout(r);
   call.quiet = 0;
   // No handler could run: EINTR is SIGSTOP's, which cannot be blocked.
   if (!ran_out(error) && error != EINTR) return go_on_without_named(c, r, call, error, now);
-  if (installed_handlers() != handlers::mixed) {
+  const bool mixed = installed_handlers(call.signals) == handlers::mixed;
+  if (!mixed && call.single_threaded != 0) {
     call.stage = stage_timed;
     return resume(c, r, call, now);
   }
   call.stage = stage_untimed;
   limit_to_program_deadline(r, now);
-  // Without a worker the attempt goes on alone.
-  [[maybe_unused]] const handed outcome = hand_to_worker(c, r, call, r.active_from);
-  return HAPPY_STEP_CONNECT;
+  const bool may_drive = !mixed || keeps_its_signals(call);
+  if (hand_to_worker(c, r, call, r.active_from) != handed::to_nobody || !may_drive ||
+      !adopt_original(r)) {
+    return HAPPY_STEP_CONNECT;  // with a worker, or alone
+  }
+  restore_send_timeout(r);
+  return begin_to_drive(c, r, call, stage_beside, now);
 }
 
 happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int error,
@@ -291,11 +329,21 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
   const happy_step next = go_on(c, r, call, error, now);
   // What is one call to the program is about to go on with another one: a signal that has come in between would
   // have its handler run, and interrupt nothing.
-  if (next == HAPPY_STEP_RESULT || !interruption_is_due(call.signals, timed)) return next;
+  if (next == HAPPY_STEP_RESULT || !interrupts(due_signals(call.signals), timed)) return next;
   pending_race* still = c.races.find(call.record, call.generation);
   if (still == nullptr) return give(call, -1, EINTR);
   restore_send_timeout(*still);
   return leave(c, *still, call, EINTR, "interrupted");
+}
+
+// Whether a signal has ended the call that the program made. The others are let in before the next poll().
+bool is_interrupted(const pending_race& r, happy_connect& call, int error) {
+  const bool timed = r.program_deadline != never;
+  if (call.quiet == 0)
+    return error == EINTR && (timed || installed_handlers(call.signals) != handlers::restarting);
+  const std::uint64_t due = due_signals(call.signals);
+  call.let_in = due != 0 ? 1 : 0;
+  return interrupts(due, timed);
 }
 
 happy_step connect_polled(core& c, happy_connect& call, int error) {
@@ -303,10 +351,9 @@ happy_step connect_polled(core& c, happy_connect& call, int error) {
   if (!guard) return go_on_alone(call, call.error);
   pending_race* r = c.races.find(call.record, call.generation);
   if (r == nullptr) return go_on_alone(call, call.error);
-  const bool is_restarted =
-      r->program_deadline == never && installed_handlers() == handlers::restarting;
-  if (error == EINTR && !is_restarted) return leave(c, *r, call, EINTR, "interrupted");
+  if (is_interrupted(*r, call, error)) return leave(c, *r, call, EINTR, "interrupted");
   const time_point now = clock_now();
+  if (r->orphaned) return wait_for_orphan(c, *r, call, now);
   if (own_is_under_way(call) && error == 0 && own_is_over(*r, call, now)) {
     call.stage = stage_untimed;
     return HAPPY_STEP_CONNECT;

@@ -455,7 +455,7 @@ void fds_closing(core& c, unsigned first, unsigned last) {
     if (r.non_blocking)
       let_go_of(c, r, first, last, now);
     else if (can_be_left_alone(r) && covers(first, last, r.fd))
-      abandon(c, r, "the program closed the fd");
+      leave_alone(c, r);
   });
 }
 

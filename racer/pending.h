@@ -85,8 +85,9 @@ struct alignas(page_size) pending_race {
   time_point forgotten_at = never;  // the program has closed them all; its next may come until then
 
   // The hidden side.
-  bool driven = false;  // no worker to be had: the program's own calls move it on
-  bool deaf = false;    // driven where nothing can be allocated: late answers are not taken in
+  bool driven = false;    // no worker to be had: the program's own calls move it on
+  bool deaf = false;      // driven where nothing can be allocated: late answers are not taken in
+  bool orphaned = false;  // driven: the fd was closed; its own attempt goes on behind original_dup
   bool named_troubled = false;     // driven: an ICMP error came for the program's own attempt
   bool armed = false;              // the worker watches the time
   bool active = false;             // hidden attempts may be made

@@ -359,4 +359,13 @@ void abandon(core& c, pending_race& r, const char* why) {
   end_race(c, r);
 }
 
+void leave_alone(core& c, pending_race& r) {
+  constexpr char why[] = "the program closed the fd";
+  if (!r.driven || !r.original_dup.is_ours() || !is_connecting(r.original_dup.get()))
+    return abandon(c, r, why);
+  trace_abandon(r, why);
+  close_attempts(r, nullptr);
+  r.orphaned = true;
+}
+
 }  // namespace happy

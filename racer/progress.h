@@ -62,4 +62,8 @@ void begin_again(core& c, pending_race& r, time_point now);
 // Ends a race without result: hidden attempts are closed, the program's fd is not touched.
 void abandon(core& c, pending_race& r, const char* why);
 
+// The program closes the fd of a connect() that blocks in another thread, and goes on in the kernel. Where the caller
+// drives the race it is not in there: it waits for its own attempt, which goes on behind the dup.
+void leave_alone(core& c, pending_race& r);
+
 }  // namespace happy

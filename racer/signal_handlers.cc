@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "shim/base/handler_sign.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 
@@ -14,11 +15,12 @@ bool is_installed(const struct sigaction& action) {
 
 }  // namespace
 
-handlers installed_handlers() {
+handlers installed_handlers(std::uint64_t blocked) {
   bool restarting = false;
   bool interrupting = false;
   for (int number = 1; number < _NSIG; ++number) {
     struct sigaction action;
+    if ((blocked & bit_of_signal(number)) != 0) continue;
     if (real->sigaction(number, nullptr, &action) != 0) continue;  // glibc's own two
     if (!is_installed(action)) continue;
     ((action.sa_flags & SA_RESTART) != 0 ? restarting : interrupting) = true;
@@ -27,14 +29,17 @@ handlers installed_handlers() {
   return restarting ? handlers::mixed : handlers::interrupting;
 }
 
-bool interruption_is_due(std::uint64_t blocked, bool timed) {
+std::uint64_t due_signals(std::uint64_t blocked) {
   std::uint64_t pending = 0;
-  if (raw_syscall(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending) != 0)
-    return false;
-  pending &= ~blocked;
-  for (int number = 1; pending != 0; ++number, pending >>= 1) {
+  const bool told =
+      raw_syscall(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending) == 0;
+  return told ? pending & ~blocked : 0;
+}
+
+bool interrupts(std::uint64_t due, bool timed) {
+  for (int number = 1; due != 0; ++number, due >>= 1) {
     struct sigaction action;
-    if ((pending & 1) == 0 || real->sigaction(number, nullptr, &action) != 0) continue;
+    if ((due & 1) == 0 || real->sigaction(number, nullptr, &action) != 0) continue;
     if (is_installed(action) && (timed || (action.sa_flags & SA_RESTART) == 0)) return true;
   }
   return false;

@@ -11,13 +11,19 @@ enum class handlers : std::uint8_t {
   mixed,         // both: only the kernel knows which one ran
 };
 
-// Context:  one system call per signal; signal-safe.
-handlers installed_handlers();
-
-// Whether a signal waits, while all are blocked, that would have ended a call which blocks: one that the program
-// had not blocked (`blocked`, bit 0 for signal 1) and has a handler for. `timed`: with SA_RESTART, too.
+// Of the signals that the calling thread has not blocked (`blocked`, bit 0 for signal 1): no other interrupts it.
 //
-// Context:  two system calls, as a rule one; signal-safe.
-bool interruption_is_due(std::uint64_t blocked, bool timed);
+// Context:  one system call per signal; signal-safe.
+handlers installed_handlers(std::uint64_t blocked);
+
+// The signals that wait, while all are blocked, and that the program had not blocked.
+//
+// Context:  one system call; signal-safe.
+std::uint64_t due_signals(std::uint64_t blocked);
+
+// Whether one of these would have ended a call which blocks: it has a handler. `timed`: with SA_RESTART, too.
+//
+// Context:  one system call for each; signal-safe.
+bool interrupts(std::uint64_t due, bool timed);
 
 }  // namespace happy

@@ -273,7 +273,8 @@ struct happy_connect {
   uint64_t signals;    /* those that the caller's thread had blocked */
 
   /* for the step that the engine asked for */
-  int quiet; /* CONNECT: with signals blocked; SO_SNDTIMEO ends it within a clock tick */
+  int quiet;  /* CONNECT, POLL: with signals blocked, a clock tick (SO_SNDTIMEO) or wait_ns */
+  int let_in; /* a quiet POLL: first the handlers run of signals that have come meanwhile */
   const uint32_t* word;
   uint32_t word_value;
   struct pollfd fds[HAPPY_MAX_CONNECT_FDS];

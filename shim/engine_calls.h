@@ -32,8 +32,11 @@ class left_call_watch {
  private:
   static void leave(void* argument) {
     const auto* self = static_cast<const left_call_watch*>(argument);
-    engine_visit visit;
-    self->left_(self->call_);
+    {
+      engine_visit visit;
+      self->left_(self->call_);
+    }
+    signals_off::undo();
   }
 
   void (*left_)(Call*);

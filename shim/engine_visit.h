@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <ctime>
 
 #include "shim/base/guards.h"
 #include "shim/base/raw_syscall.h"
@@ -33,6 +34,25 @@ class signals_off {
     raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&previous), 0,
                 sizeof previous);
   }
+  // Signals that have come meanwhile are handled now, with those blocked that the program has blocked.
+  static void let_in() {
+    const std::uint64_t before = signals_blocked_before;  // a handler may overwrite it
+    timespec at_once{};
+    signals_are_off = false;
+    raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&at_once), reinterpret_cast<long>(&before),
+                sizeof before);
+    signals_are_off = true;
+    signals_blocked_before = before;
+  }
+
+  // Undoes one whose scope was left without its end.
+  static void undo() {
+    if (!signals_are_off) return;
+    signals_are_off = false;
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&signals_blocked_before), 0,
+                sizeof signals_blocked_before);
+  }
+
   // As the kernel counts signals.
   std::uint64_t before() const { return signals_blocked_before; }
   signals_off(const signals_off&) = delete;

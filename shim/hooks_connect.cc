@@ -108,6 +108,17 @@ happy_step poll_for_race(const happy_engine* engine, happy_connect& call) {
   return engine->connect_polled(&call, error);
 }
 
+// What a signal would have done to connect() the engine sees while it waits, before its handler runs.
+happy_step poll_quietly(const happy_engine* engine, happy_connect& call) {
+  const signals_off no_signals;
+  happy_step step = HAPPY_STEP_POLL;
+  while (step == HAPPY_STEP_POLL) {
+    if (call.let_in != 0) signals_off::let_in();
+    step = poll_for_race(engine, call);
+  }
+  return step;
+}
+
 // Goes through the steps after the first until there is a result.
 void run(const happy_engine* engine, happy_connect& call, happy_step step) {
   const left_call_watch<happy_connect> watch(engine->connect_left, call);
@@ -115,7 +126,9 @@ void run(const happy_engine* engine, happy_connect& call, happy_step step) {
     switch (step) {
       case HAPPY_STEP_CONNECT: step = connect_now(engine, call); break;
       case HAPPY_STEP_WAIT: step = wait_for_race(engine, call); break;
-      case HAPPY_STEP_POLL: step = poll_for_race(engine, call); break;
+      case HAPPY_STEP_POLL:
+        step = call.quiet != 0 ? poll_quietly(engine, call) : poll_for_race(engine, call);
+        break;
       case HAPPY_STEP_PASS:
       case HAPPY_STEP_RESULT: break;
     }

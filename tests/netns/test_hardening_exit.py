@@ -25,18 +25,24 @@ for how in ("exit", "quick_exit", "_exit", "return", "pthread_exit"):
             REGISTRY[f"storm_{how}_{who}"] = Case(exit_storm, ("all-dead",), (how, who), seconds=60)
 
 
-def cancel(network, where):
+def cancel(network, where, *options):
     """A hundred threads cancelled at random moments."""
     def command(host):
-        return victim("cancelled", where, 100, 20, SEED, host.name, 7)
+        return victim("cancelled", *options, where, 100, 20, SEED, host.name, 7)
 
-    hardening.compare(network, f"pthread_cancel in {where}, a hundred times", command, slack_s=3, seconds=35)
+    hardening.compare(network, " ".join([f"pthread_cancel in {where}, a hundred times", *options]), command, slack_s=3, seconds=35)
 
 
 @case("v6-drop", "v4-slow=600")
 def cancel_in_connect(network):
     """IPv6 dead, IPv4 slow: races run for most of the time."""
     cancel(network, "connect")
+
+
+@case("v6-drop", "v4-slow=600")
+def cancel_in_driven_connect(network):
+    """The same where no thread can be made, as a handler might be running, and the caller looks after its race."""
+    cancel(network, "connect", "-n")
 
 
 @case("all-dead")

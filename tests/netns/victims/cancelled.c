@@ -1,13 +1,14 @@
 // Threads that are cancelled at random moments.
 //
-//   cancelled WHERE COUNT AT_ONCE SEED NAME PORT
+//   cancelled [-n] WHERE COUNT AT_ONCE SEED NAME PORT
 //
+// -n: a handler could always be running in the threads, as in left.c.
 // WHERE: connect      in connect() to the name's first address
 //        getaddrinfo  in getaddrinfo()
 //        either       in one after the other, until cancelled
 //
-// Reports how many were cancelled, how many ended late (300 ms after the cancellation), how many cleanup handlers ran, and
-// whether lookups and connects work afterwards. The name is looked up once before and once after.
+// Reports how many were cancelled, how many ended late (300 ms after the cancellation), how many cleanup handlers ran, how
+// many of these with signals blocked, and whether lookups and connects work afterwards. The name is looked up once before and once after.
 
 #include "hardening.h"
 
@@ -17,9 +18,14 @@
 
 static const char *where, *name, *port;
 static struct addrinfo* list;
-static int cleaned;
+static int cleaned, cleaned_blocked;
+
+static void ignore(int number) { (void)number; }
 
 static void close_it(void* fd) {
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+  if (sigismember(&blocked, SIGUSR1)) __atomic_fetch_add(&cleaned_blocked, 1, __ATOMIC_RELAXED);
   close((int)(intptr_t)fd);
   __atomic_fetch_add(&cleaned, 1, __ATOMIC_RELAXED);
 }
@@ -77,6 +83,11 @@ static void one_round(int at_once, uint64_t* seed) {
 }
 
 int main(int argc, char** argv) {
+  if (argc == 8 && !strcmp(argv[1], "-n")) {
+    handle(SIGSEGV, ignore, SA_NODEFER);
+    handle(SIGUSR2, ignore, SA_RESTART);
+    --argc, ++argv;
+  }
   if (argc != 7) return 2;
   where = argv[1];
   int count = atoi(argv[2]), at_once = atoi(argv[3]);
@@ -87,6 +98,7 @@ int main(int argc, char** argv) {
   if (strcmp(where, "getaddrinfo")) list = look_up(name, port);
   for (int done = 0; done < count; done += at_once) one_round(at_once, &seed);
   printf("cancelled %d\nlate %d\n", cancelled, late);
+  printf("cleanups_blocked %d\n", cleaned_blocked);
   printf("cleanups_balance %d\n", strcmp(where, "getaddrinfo") ? cleaned >= count : cleaned == 0);
   if (strcmp(where, "getaddrinfo")) {
     list = look_up(name, port);

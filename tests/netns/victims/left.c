@@ -1,8 +1,10 @@
 // A connect() that ends before its time, and the two seconds after it.
 //
-//   left [-t] HOW AFTER_MS NAME PORT
+//   left [-t | -n] HOW AFTER_MS NAME PORT
 //
 // -t: the process has a second thread (which takes no signals).
+// -n: that one connects, and a handler could always be running in it: faults have one with SA_NODEFER, as of a crash
+//     reporter, and the thread has no signal stack.
 // HOW: eintr         SIGALRM, its handler without SA_RESTART
 //      restart       SIGALRM, its handler with SA_RESTART
 //      mixed-eintr   as eintr; a handler with SA_RESTART is installed for SIGUSR1 too, and runs at half the time
@@ -11,6 +13,7 @@
 //      sndtimeo-restart  the same, and SIGALRM with SA_RESTART at a third of the time (such a connect() is not restarted)
 //      jump          SIGALRM, its handler leaves connect() by siglongjmp
 //      jump-restart  the same, the handler has SA_RESTART
+//      mixed-jump    as jump-restart; a handler without SA_RESTART is installed for SIGUSR1, and does not run
 //      close         another thread closes the fd, and a file takes its number
 //      pair          another thread closes the fd, and a socketpair takes its number
 //      dup2          another thread puts a connected socket over the fd
@@ -71,9 +74,9 @@ static void arrange(void) {
   if (is("restart") || is("mixed-restart") || is("sndtimeo-restart"))
     handle(SIGALRM, note, SA_RESTART);
   if (is("jump")) handle(SIGALRM, jump, 0);
-  if (is("jump-restart")) handle(SIGALRM, jump, SA_RESTART);
+  if (is("jump-restart") || is("mixed-jump")) handle(SIGALRM, jump, SA_RESTART);
   if (is("mixed-eintr")) handle(SIGUSR1, note, SA_RESTART), signal_after(SIGUSR1, after_ms / 2);
-  if (is("mixed-restart")) handle(SIGUSR1, note, 0);
+  if (is("mixed-restart") || is("mixed-jump")) handle(SIGUSR1, note, 0);
   if (is("sndtimeo") || is("sndtimeo-restart"))
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (is("sndtimeo-restart")) signal_after(SIGALRM, after_ms / 3);
@@ -112,12 +115,9 @@ static void check_taker(void) {
   }
 }
 
-int main(int argc, char** argv) {
-  int second_thread = argc == 6 && !strcmp(argv[1], "-t");
-  argv += second_thread;
+static void leave(char** argv) {
   how = argv[1];
   after_ms = atol(argv[2]);
-  if (second_thread) start_idle_thread();
   struct footprint before = footprint();
   struct addrinfo* list = look_up(argv[3], argv[4]);
   fd = socket(list->ai_family, list->ai_socktype, list->ai_protocol);
@@ -153,5 +153,25 @@ int main(int argc, char** argv) {
   print_view("next", &fresh, fresh.cookie);
   close(next);
   (void)before;
+}
+
+static void* leave_in_thread(void* argv) {
+  leave(argv);
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  const char* option = argc == 6 ? argv[1] : "";
+  argv += *option != 0;
+  if (!strcmp(option, "-t")) start_idle_thread();
+  if (strcmp(option, "-n")) {
+    leave(argv);
+    return 0;
+  }
+  handle(SIGSEGV, note, SA_NODEFER);
+  pthread_t thread;
+  pthread_create(&thread, NULL, leave_in_thread, argv);
+  block_all_signals();
+  pthread_join(thread, NULL);
   return 0;
 }
