@@ -109,22 +109,27 @@ happy_step take_driven(core& c, pending_race& r, happy_connect& call, time_point
   return take(c, r, call, now);
 }
 
+// How the attempt of a closed fd went. The kernel makes a call that a handler has interrupted anew, by its number.
+int error_of_orphan(const pending_race& r, const happy_connect& call) {
+  if (!own_is_under_way(call)) return named_error(r);
+  if (call.restarted != 0 || !r.original_dup.is_ours()) return EBADF;
+  const int fd = r.original_dup.get();
+  if (has_connected(fd)) return 0;
+  if (is_connecting(fd)) return EINPROGRESS;
+  int error = 0;
+  return read_socket(fd, SOL_SOCKET, SO_ERROR, error) && error != 0 ? error : ECONNABORTED;
+}
+
 // The program's own attempt, whose fd it has closed, tells alone how connect() went.
 happy_step wait_for_orphan(core& c, pending_race& r, happy_connect& call, time_point now) {
-  const int fd = r.original_dup.get();
-  if (is_connecting(fd) && now < r.program_deadline) {
-    call.fd_count = 0;
-    const time_point next = std::min(now + look_again, r.program_deadline);
-    call.wait_ns = (next - now).count();
-    call.error = EINPROGRESS;
-    return HAPPY_STEP_POLL;
-  }
-  int error = 0;
-  if (is_connecting(fd))
-    error = EINPROGRESS;
-  else if (!read_socket(fd, SOL_SOCKET, SO_ERROR, error))
-    error = ECONNABORTED;
-  return settle(c, r, call, error == 0 ? 0 : -1, error);
+  const int error = error_of_orphan(r, call);
+  if (error != EINPROGRESS || now >= r.program_deadline)
+    return settle(c, r, call, error == 0 ? 0 : -1, error);
+  const bool told_already = call.fd_count == 1 && call.fds[0].revents != 0;  // an ICMP error
+  call.fds[0] = {.fd = r.original_dup.get(), .events = POLLOUT, .revents = 0};
+  call.fd_count = told_already ? 0 : 1;
+  call.wait_ns = (std::min(now + look_again, r.program_deadline) - now).count();
+  return HAPPY_STEP_POLL;
 }
 
 // What the worker would do.
@@ -141,22 +146,25 @@ happy_step drive(core& c, pending_race& r, happy_connect& call, time_point now) 
                "the program's own timeout");
 }
 
-// No other thread takes a signal of the process while the caller's holds it back. (The kernel asks the first one first.)
+handlers kind_of(const happy_connect& call) { return static_cast<handlers>(call.handlers); }
+
+// While the caller holds signals back those of the process go to other threads. The kernel asks the first thread first.
 bool keeps_its_signals(const happy_connect& call) {
   return call.single_threaded != 0 || raw_gettid() != raw_getpid();
 }
 
-// What a signal would have done to connect() is seen for sure only while it waits, and not at all by who has both kinds
-// of handlers.
-bool has_to_see_signals(const happy_connect& call) {
-  const bool asks =
-      call.single_threaded == 0 || installed_handlers(call.signals) == handlers::mixed;
-  return asks && keeps_its_signals(call);
+// Which of both kinds of handlers has run nobody can tell afterwards: the signals are looked at while they wait.
+bool may_drive(happy_connect& call) {
+  call.handlers = static_cast<int>(installed_handlers(call.signals));
+  return kind_of(call) != handlers::mixed || keeps_its_signals(call);
 }
 
 happy_step begin_to_drive(core& c, pending_race& r, happy_connect& call, stage as, time_point now) {
   call.stage = as;
-  call.quiet = has_to_see_signals(call) ? 1 : 0;
+  call.quiet = may_drive(call) && kind_of(call) == handlers::mixed ? 1 : 0;
+  call.timed = r.program_deadline != never ? 1 : 0;
+  call.let_in = 0;
+  call.restarted = 0;
   r.driven = r.active = true;
   r.deaf = may_be_in_handler(call.signals);
   count_pending(c);
@@ -190,7 +198,9 @@ happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, in
   if (r.lost) return settle(c, r, call, -1, error);
   switch (hand_to_worker(c, r, call, now)) {
     case handed::to_worker: return wait(r, call, now);
-    case handed::to_nobody: return begin_to_drive(c, r, call, stage_instead, now);
+    case handed::to_nobody:
+      if (!may_drive(call)) return leave(c, r, call, error, "no worker");
+      return begin_to_drive(c, r, call, stage_instead, now);
     case handed::ended: break;
   }
   return give(call, -1, error);
@@ -224,8 +234,8 @@ happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int err
                           time_point now) {
   restore_send_timeout(r);
   if (ran_out(error)) return open_the_race(c, r, call, now);
-  if (error == EINTR && r.program_deadline == never &&
-      installed_handlers(call.signals) == handlers::restarting) {
+  if (error == EINTR && r.program_deadline == never && kind_of(call) == handlers::restarting) {
+    call.handlers = static_cast<int>(installed_handlers(call.signals));
     return resume(c, r, call, now);
   }
   if (error == EINTR) return leave(c, r, call, error, "interrupted");
@@ -241,15 +251,14 @@ happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int err
   call.quiet = 0;
   // No handler could run: EINTR is SIGSTOP's, which cannot be blocked.
   if (!ran_out(error) && error != EINTR) return go_on_without_named(c, r, call, error, now);
-  const bool mixed = installed_handlers(call.signals) == handlers::mixed;
-  if (!mixed && call.single_threaded != 0) {
+  const bool drives = may_drive(call);
+  if (kind_of(call) != handlers::mixed && call.single_threaded != 0) {
     call.stage = stage_timed;
     return resume(c, r, call, now);
   }
   call.stage = stage_untimed;
   limit_to_program_deadline(r, now);
-  const bool may_drive = !mixed || keeps_its_signals(call);
-  if (hand_to_worker(c, r, call, r.active_from) != handed::to_nobody || !may_drive ||
+  if (hand_to_worker(c, r, call, r.active_from) != handed::to_nobody || !drives ||
       !adopt_original(r)) {
     return HAPPY_STEP_CONNECT;  // with a worker, or alone
   }
@@ -336,22 +345,24 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
   return leave(c, *still, call, EINTR, "interrupted");
 }
 
-// Whether a signal has ended the call that the program made. The others are let in before the next poll().
-bool is_interrupted(const pending_race& r, happy_connect& call, int error) {
-  const bool timed = r.program_deadline != never;
-  if (call.quiet == 0)
-    return error == EINTR && (timed || installed_handlers(call.signals) != handlers::restarting);
-  const std::uint64_t due = due_signals(call.signals);
-  call.let_in = due != 0 ? 1 : 0;
-  return interrupts(due, timed);
+// Whether a signal has ended the call that the program made. Of a quiet one the others are let in before the next poll().
+bool is_interrupted(happy_connect& call, int error) {
+  if (call.quiet == 0) {
+    const bool handled = error == EINTR;
+    call.restarted = handled ? 1 : 0;
+    return handled && (call.timed != 0 || kind_of(call) != handlers::restarting);
+  }
+  call.restarted = interrupts(call.let_in, true) ? 1 : 0;
+  call.let_in = due_signals(call.signals);
+  return interrupts(call.let_in, call.timed != 0);
 }
 
 happy_step connect_polled(core& c, happy_connect& call, int error) {
+  const bool interrupted = is_interrupted(call, error);
   const patient_guard guard(c, patience_to_end);
-  if (!guard) return go_on_alone(call, call.error);
-  pending_race* r = c.races.find(call.record, call.generation);
-  if (r == nullptr) return go_on_alone(call, call.error);
-  if (is_interrupted(*r, call, error)) return leave(c, *r, call, EINTR, "interrupted");
+  pending_race* r = guard ? c.races.find(call.record, call.generation) : nullptr;
+  if (r == nullptr) return interrupted ? give(call, -1, EINTR) : go_on_alone(call, call.error);
+  if (interrupted) return leave(c, *r, call, EINTR, "interrupted");
   const time_point now = clock_now();
   if (r->orphaned) return wait_for_orphan(c, *r, call, now);
   if (own_is_under_way(call) && error == 0 && own_is_over(*r, call, now)) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "racer/blocking_connect.h"
 #include "racer/caller.h"
 #include "racer/connect_call.h"
 #include "racer/handover.h"
@@ -313,7 +314,8 @@ void quiesce(core& c, bool network_changes) {
   {
     core_guard guard(c);
     c.races.for_each_used([&](pending_race& r) {
-      if (r.active || r.armed || r.clocked) abandon(c, r, "the process changes its own rules");
+      const bool goes_on = (r.active || r.armed || r.clocked) && !r.orphaned;
+      if (goes_on) abandon(c, r, "the process changes its own rules");
     });
     count_pending(c);
     for (const auto& l : c.open_lookups) l->drop();
@@ -356,13 +358,14 @@ void abandon(core& c, pending_race& r, const char* why) {
   if (r.active || r.armed) trace_abandon(r, why);
   close_attempts(r, nullptr);
   lift_veil(r);
+  restore_send_timeout(r);
   end_race(c, r);
 }
 
 void leave_alone(core& c, pending_race& r) {
   constexpr char why[] = "the program closed the fd";
-  if (!r.driven || !r.original_dup.is_ours() || !is_connecting(r.original_dup.get()))
-    return abandon(c, r, why);
+  if (r.orphaned) return;
+  if (!r.driven || !r.original_dup.is_ours()) return abandon(c, r, why);
   trace_abandon(r, why);
   close_attempts(r, nullptr);
   r.orphaned = true;

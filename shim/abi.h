@@ -273,8 +273,8 @@ struct happy_connect {
   uint64_t signals;    /* those that the caller's thread had blocked */
 
   /* for the step that the engine asked for */
-  int quiet;  /* CONNECT, POLL: with signals blocked, a clock tick (SO_SNDTIMEO) or wait_ns */
-  int let_in; /* a quiet POLL: first the handlers run of signals that have come meanwhile */
+  int quiet;       /* CONNECT, POLL: with signals blocked, a clock tick (SO_SNDTIMEO) or wait_ns */
+  uint64_t let_in; /* a quiet POLL: those that wait; first their handlers run, if no others wait */
   const uint32_t* word;
   uint32_t word_value;
   struct pollfd fds[HAPPY_MAX_CONNECT_FDS];
@@ -289,6 +289,9 @@ struct happy_connect {
   uint32_t record;
   uint32_t generation;
   int stage;
+  int handlers;  /* what the program had when the wait began: a handler may remove itself */
+  int timed;     /* the program has set SO_SNDTIMEO */
+  int restarted; /* the kernel would have made the call anew: a handler has run */
 };
 
 /* An IPv4 destination that the kernel has no route to. */

@@ -2,9 +2,10 @@
 // it could call connect(), which takes the engine's lock, or leave by siglongjmp() with all this undone.
 #pragma once
 
+#include <poll.h>
+
 #include <csignal>
 #include <cstdint>
-#include <ctime>
 
 #include "shim/base/guards.h"
 #include "shim/base/raw_syscall.h"
@@ -34,23 +35,25 @@ class signals_off {
     raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&previous), 0,
                 sizeof previous);
   }
-  // Signals that have come meanwhile are handled now, with those blocked that the program has blocked.
-  static void let_in() {
+  // ppoll() inside one, with the mask that the program has set: no signal is missed, and -EINTR says that a handler has
+  // run. `limit` as the system call takes it (0: none). A cancellation point, which programs jump out of.
+  static long poll_open(pollfd* fds, nfds_t count, long limit) {
     const std::uint64_t before = signals_blocked_before;  // a handler may overwrite it
-    timespec at_once{};
     signals_are_off = false;
-    raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&at_once), reinterpret_cast<long>(&before),
-                sizeof before);
+    const long outcome =
+        raw_syscall(SYS_ppoll, reinterpret_cast<long>(fds), static_cast<long>(count), limit,
+                    reinterpret_cast<long>(&before), sizeof before);
     signals_are_off = true;
     signals_blocked_before = before;
+    return outcome;
   }
 
   // Undoes one whose scope was left without its end.
   static void undo() {
     if (!signals_are_off) return;
     signals_are_off = false;
-    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&signals_blocked_before), 0,
-                sizeof signals_blocked_before);
+    const std::uint64_t held = all & ~signals_blocked_before;
+    raw_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, reinterpret_cast<long>(&held), 0, sizeof held);
   }
 
   // As the kernel counts signals.

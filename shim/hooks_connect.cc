@@ -98,9 +98,9 @@ happy_step wait_for_race(const happy_engine* engine, happy_connect& call) {
   return engine->connect_woken(&call, error);
 }
 
-// The caller itself looks after the race.
 happy_step poll_for_race(const happy_engine* engine, happy_connect& call) {
   const int error = sleep_at_most(call.wait_ns, [&](long limit) {
+    if (call.quiet == 0) return signals_off::poll_open(call.fds, call.fd_count, limit);
     return raw_syscall(SYS_ppoll, reinterpret_cast<long>(call.fds),
                        static_cast<long>(call.fd_count), limit, 0, sizeof(std::uint64_t));
   });
@@ -108,12 +108,24 @@ happy_step poll_for_race(const happy_engine* engine, happy_connect& call) {
   return engine->connect_polled(&call, error);
 }
 
-// What a signal would have done to connect() the engine sees while it waits, before its handler runs.
-happy_step poll_quietly(const happy_engine* engine, happy_connect& call) {
+// The handlers run of signals that do not end connect(). Has another one come since, the engine looks at it first.
+void let_in(happy_connect& call) {
+  std::uint64_t pending = 0;
+  raw_syscall(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending);
+  timespec at_once{};
+  if ((pending & ~call.signals & ~call.let_in) == 0)
+    signals_off::poll_open(nullptr, 0, reinterpret_cast<long>(&at_once));
+  else
+    call.wait_ns = 0;
+}
+
+// The caller itself looks after the race. Signals are open while it waits and at no other time, so that none is missed;
+// in a quiet wait they are not, as the engine has to see them before their handlers run.
+happy_step look_after_race(const happy_engine* engine, happy_connect& call) {
   const signals_off no_signals;
   happy_step step = HAPPY_STEP_POLL;
   while (step == HAPPY_STEP_POLL) {
-    if (call.let_in != 0) signals_off::let_in();
+    if (call.quiet != 0 && call.let_in != 0) let_in(call);
     step = poll_for_race(engine, call);
   }
   return step;
@@ -126,9 +138,7 @@ void run(const happy_engine* engine, happy_connect& call, happy_step step) {
     switch (step) {
       case HAPPY_STEP_CONNECT: step = connect_now(engine, call); break;
       case HAPPY_STEP_WAIT: step = wait_for_race(engine, call); break;
-      case HAPPY_STEP_POLL:
-        step = call.quiet != 0 ? poll_quietly(engine, call) : poll_for_race(engine, call);
-        break;
+      case HAPPY_STEP_POLL: step = look_after_race(engine, call); break;
       case HAPPY_STEP_PASS:
       case HAPPY_STEP_RESULT: break;
     }

@@ -26,8 +26,8 @@ def leave(network, how, after_ms, who, label):
 # What happens, and in which networks: dead; IPv6 completes late, so that a socket that was left connects by itself, as
 # it does bare; IPv4 completes after the program has left, so that a hidden attempt would win.
 NETWORKS = (("dead", ("all-dead",)), ("slow", ("v6-slow=1600", "v4-drop")), ("winner", ("v6-drop", "v4-slow=900")))
-for how in ("eintr", "restart", "mixed-eintr", "mixed-restart", "sndtimeo", "sndtimeo-restart", "jump", "jump-restart", "mixed-jump",
-            "close", "pair", "dup2"):
+for how in ("eintr", "restart", "mixed-eintr", "mixed-restart", "once", "closing", "sndtimeo", "sndtimeo-restart", "jump",
+            "jump-restart", "mixed-jump", "close", "pair", "dup2"):
     for after_ms in (EARLY_MS, LATE_MS):
         for who in WHO:
             for label, faults in NETWORKS:

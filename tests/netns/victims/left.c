@@ -9,6 +9,8 @@
 //      restart       SIGALRM, its handler with SA_RESTART
 //      mixed-eintr   as eintr; a handler with SA_RESTART is installed for SIGUSR1 too, and runs at half the time
 //      mixed-restart as restart; a handler without SA_RESTART is installed for SIGUSR1, and does not run
+//      once          as eintr; the handler is gone as it begins (SA_RESETHAND)
+//      closing       SIGALRM, its handler with SA_RESTART closes the fd: the restarted call finds none
 //      sndtimeo      SO_SNDTIMEO on the fd
 //      sndtimeo-restart  the same, and SIGALRM with SA_RESTART at a third of the time (such a connect() is not restarted)
 //      jump          SIGALRM, its handler leaves connect() by siglongjmp
@@ -34,6 +36,11 @@ static void note(int number) {
   handled = handled + 1;
   if (!pthread_equal(pthread_self(), connecting)) wrong_thread = 1;
   (void)number;
+}
+
+static void close_it(int number) {
+  note(number);
+  close(fd);
 }
 
 static void jump(int number) {
@@ -73,6 +80,8 @@ static void arrange(void) {
   if (is("eintr") || is("mixed-eintr")) handle(SIGALRM, note, 0);
   if (is("restart") || is("mixed-restart") || is("sndtimeo-restart"))
     handle(SIGALRM, note, SA_RESTART);
+  if (is("once")) handle(SIGALRM, note, (int)SA_RESETHAND);
+  if (is("closing")) handle(SIGALRM, close_it, SA_RESTART);
   if (is("jump")) handle(SIGALRM, jump, 0);
   if (is("jump-restart") || is("mixed-jump")) handle(SIGALRM, jump, SA_RESTART);
   if (is("mixed-eintr")) handle(SIGUSR1, note, SA_RESTART), signal_after(SIGUSR1, after_ms / 2);
