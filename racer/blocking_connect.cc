@@ -242,9 +242,9 @@ happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int err
   return go_on_without_named(c, r, call, error, now);
 }
 
-// The host is not next door. Which handlers the program has is asked now, while the SYN travels: if only the
-// kernel could say which one would interrupt the call, the worker watches the time. So it does where there are
-// threads, which may close the fd (leave_alone()); without one the caller looks after its race from here on.
+// The host is not next door. Which handlers the program has is asked now, while the SYN travels. If only the kernel
+// could say which one would interrupt a timed call, or another thread may close the fd under it (leave_alone()), the
+// worker watches the time; where none can be made, the caller looks after its race from here on.
 happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int error,
                           time_point now) {
   restore_send_timeout(r);
@@ -330,10 +330,8 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
     return settle(c, r, call, 0, 0);
   }
   const bool decided = r.won || r.lost;
-  if (!ran_out(error) && error != EINTR && !decided && !is_endpoint_failure(error)) {
-    restore_send_timeout(r);
+  if (!ran_out(error) && error != EINTR && !decided && !is_endpoint_failure(error))
     return leave(c, r, call, error, "not an endpoint's failure");
-  }
   const bool timed = r.program_deadline != never;
   const happy_step next = go_on(c, r, call, error, now);
   // What is one call to the program is about to go on with another one: a signal that has come in between would
@@ -341,7 +339,6 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
   if (next == HAPPY_STEP_RESULT || !interrupts(due_signals(call.signals), timed)) return next;
   pending_race* still = c.races.find(call.record, call.generation);
   if (still == nullptr) return give(call, -1, EINTR);
-  restore_send_timeout(*still);
   return leave(c, *still, call, EINTR, "interrupted");
 }
 
@@ -388,9 +385,6 @@ happy_step connect_woken(core& c, happy_connect& call, int error) {
   return wait(*r, call, clock_now());
 }
 
-void blocking_left(core& c, pending_race& r) {
-  restore_send_timeout(r);
-  abandon(c, r, "the caller has left");
-}
+void blocking_left(core& c, pending_race& r) { abandon(c, r, "the caller has left"); }
 
 }  // namespace happy

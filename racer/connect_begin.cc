@@ -34,7 +34,6 @@ bool may_come_back(const pending_race& earlier, const happy_connect& call) {
 void drop_abandoned(core& c, const happy_connect& call, pid_t thread) {
   c.races.for_each_used([&](pending_race& r) {
     if (r.thread != thread || r.non_blocking || may_come_back(r, call)) return;
-    restore_send_timeout(r);
     abandon(c, r, "the caller has left");
   });
 }
@@ -45,7 +44,6 @@ bool is_connecting_elsewhere(core& c, std::uint64_t cookie) {
   c.races.for_each_used([&](pending_race& earlier) {
     if (earlier.cookie != cookie || earlier.non_blocking || earlier.published) return;
     found = true;
-    restore_send_timeout(earlier);
     abandon(c, earlier, "two threads connect one socket");
   });
   return found;

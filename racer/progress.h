@@ -59,7 +59,8 @@ void quiesce(core& c, bool network_changes);
 // there when the delay has passed is a request of its own: addresses of one lookup were taken in turns (aiohttp).
 void begin_again(core& c, pending_race& r, time_point now);
 
-// Ends a race without result: hidden attempts are closed, the program's fd is not touched.
+// Ends a race without result: hidden attempts are closed, and of the program's fd nothing is touched but SO_SNDTIMEO,
+// which is given back if the race has borrowed it.
 void abandon(core& c, pending_race& r, const char* why);
 
 // The program closes the fd of a connect() that blocks in another thread, and goes on in the kernel. Where the caller

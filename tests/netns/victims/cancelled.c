@@ -8,7 +8,8 @@
 //        either       in one after the other, until cancelled
 //
 // Reports how many were cancelled, how many ended late (300 ms after the cancellation), how many cleanup handlers ran, how
-// many of these with signals blocked, and whether lookups and connects work afterwards. The name is looked up once before and once after.
+// many of these with signals blocked, and whether lookups and connects work afterwards. The name is looked up once before
+// and once after.
 
 #include "hardening.h"
 
