@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstddef>
 
 #include "shim/base/real_functions.h"
 
@@ -13,6 +14,14 @@ namespace happy {
 namespace {
 
 constexpr int so_netns_cookie = 71;  // not in glibc 2.36's headers
+
+// The kernel's tcp_info, which is longer than glibc 2.36's.
+struct long_tcp_info {
+  std::uint8_t state;
+  std::uint8_t unread[135];
+  std::uint32_t segments_out;
+};
+static_assert(offsetof(long_tcp_info, segments_out) == 136);
 
 std::uint64_t read_u64(int fd, int name) {
   std::uint64_t value = 0;
@@ -88,6 +97,14 @@ bool is_connecting(int fd) { return is_handshake(tcp_state(fd)); }
 bool has_connected(int fd) {
   const int state = tcp_state(fd);
   return state != no_tcp_state && state != TCP_CLOSE && !is_handshake(state);
+}
+
+bool was_taken_back(int fd) {
+  long_tcp_info info{};
+  socklen_t length = sizeof info;
+  // The kernel has cleared its counters, too. The SYN of one that has failed is counted.
+  return real->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+         length == sizeof info && info.state == TCP_CLOSE && info.segments_out == 0;
 }
 
 bool drop_what_arrives(int fd) {

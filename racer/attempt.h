@@ -69,6 +69,10 @@ bool is_connecting(int fd);
 // Whether it has succeeded, whatever became of the connection since.
 bool has_connected(int fd);
 
+// Whether the program has taken its handshake back, by shutdown() or by connect() to AF_UNSPEC. connect() would begin anew
+// on such a socket, where one of which the handshake has failed tells why.
+bool was_taken_back(int fd);
+
 // From here on nothing that comes from the network reaches the socket: its handshake cannot end, neither well
 // nor by a reset. False: the filter cannot be had.
 bool drop_what_arrives(int fd);

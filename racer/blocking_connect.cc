@@ -109,15 +109,29 @@ happy_step take_driven(core& c, pending_race& r, happy_connect& call, time_point
   return take(c, r, call, now);
 }
 
+// As connect() tells it of an attempt that has ended, and takes it from the socket.
+int take_own_error(const pending_race& r) {
+  if (r.taken_back)
+    return EPIPE;  // the kernel has seen that it is another connection's, and leaves its error
+  int error = 0;
+  read_socket(r.original_dup.get(), SOL_SOCKET, SO_ERROR, error);
+  return error != 0 ? error : ECONNABORTED;
+}
+
+bool is_taken_back(const pending_race& r) {
+  return r.original_dup.is_ours() && was_taken_back(r.original_dup.get());
+}
+
 // How the attempt of a closed fd went. The kernel makes a call that a handler has interrupted anew, by its number.
 int error_of_orphan(const pending_race& r, const happy_connect& call) {
   if (!own_is_under_way(call)) return named_error(r);
   if (call.restarted != 0 || !r.original_dup.is_ours()) return EBADF;
   const int fd = r.original_dup.get();
-  if (has_connected(fd)) return 0;
-  if (is_connecting(fd)) return EINPROGRESS;
-  int error = 0;
-  return read_socket(fd, SOL_SOCKET, SO_ERROR, error) && error != 0 ? error : ECONNABORTED;
+  if (!r.taken_back) {
+    if (has_connected(fd)) return 0;
+    if (is_connecting(fd)) return EINPROGRESS;
+  }
+  return take_own_error(r);
 }
 
 // The program's own attempt, whose fd it has closed, tells alone how connect() went.
@@ -153,13 +167,17 @@ bool keeps_its_signals(const happy_connect& call) {
   return call.single_threaded != 0 || raw_gettid() != raw_getpid();
 }
 
-// Which of both kinds of handlers has run nobody can tell afterwards: the signals are looked at while they wait.
-bool may_drive(happy_connect& call) {
+void note_handlers(happy_connect& call) {
   call.handlers = static_cast<int>(installed_handlers(call.signals));
+}
+
+// Which of both kinds of handlers has run nobody can tell afterwards: the signals are looked at while they wait.
+bool may_drive(const happy_connect& call) {
   return kind_of(call) != handlers::mixed || keeps_its_signals(call);
 }
 
-happy_step begin_to_drive(core& c, pending_race& r, happy_connect& call, stage as, time_point now) {
+// From here on the caller polls for the race. Which handlers the program has is known.
+void take_charge(core& c, pending_race& r, happy_connect& call, stage as) {
   call.stage = as;
   call.quiet = may_drive(call) && kind_of(call) == handlers::mixed ? 1 : 0;
   call.timed = r.program_deadline != never ? 1 : 0;
@@ -168,7 +186,18 @@ happy_step begin_to_drive(core& c, pending_race& r, happy_connect& call, stage a
   r.driven = r.active = true;
   r.deaf = may_be_in_handler(call.signals);
   count_pending(c);
+}
+
+happy_step begin_to_drive(core& c, pending_race& r, happy_connect& call, stage as, time_point now) {
+  take_charge(c, r, call, as);
   return drive(c, r, call, now);
+}
+
+happy_step drive_without_named(core& c, pending_race& r, happy_connect& call, int error,
+                               time_point now) {
+  note_handlers(call);
+  if (!may_drive(call)) return leave(c, r, call, error, "no worker");
+  return begin_to_drive(c, r, call, stage_instead, now);
 }
 
 // Whether the program's own attempt is over, so that connect() tells at once how it went.
@@ -190,7 +219,7 @@ happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, in
     if (!adopt_original(r)) return leave(c, r, call, error, "the socket cannot be copied");
     r.active = true;
   }
-  if (r.driven) return begin_to_drive(c, r, call, stage_instead, now);
+  if (r.driven) return drive_without_named(c, r, call, error, now);
   refresh_plan(c, r, now);
   advance(c, r, now);
   if (!r.used) return give(call, -1, error);
@@ -198,9 +227,7 @@ happy_step go_on_without_named(core& c, pending_race& r, happy_connect& call, in
   if (r.lost) return settle(c, r, call, -1, error);
   switch (hand_to_worker(c, r, call, now)) {
     case handed::to_worker: return wait(r, call, now);
-    case handed::to_nobody:
-      if (!may_drive(call)) return leave(c, r, call, error, "no worker");
-      return begin_to_drive(c, r, call, stage_instead, now);
+    case handed::to_nobody: return drive_without_named(c, r, call, error, now);
     case handed::ended: break;
   }
   return give(call, -1, error);
@@ -212,7 +239,9 @@ happy_step open_the_race(core& c, pending_race& r, happy_connect& call, time_poi
   if (adopt_original(r)) {
     switch (hand_to_worker(c, r, call, now)) {
       case handed::to_worker: r.active = true; break;
-      case handed::to_nobody: return begin_to_drive(c, r, call, stage_beside, now);
+      case handed::to_nobody:
+        note_handlers(call);
+        return begin_to_drive(c, r, call, stage_beside, now);
       case handed::ended: return HAPPY_STEP_CONNECT;
     }
   }
@@ -235,7 +264,7 @@ happy_step timed_returned(core& c, pending_race& r, happy_connect& call, int err
   restore_send_timeout(r);
   if (ran_out(error)) return open_the_race(c, r, call, now);
   if (error == EINTR && r.program_deadline == never && kind_of(call) == handlers::restarting) {
-    call.handlers = static_cast<int>(installed_handlers(call.signals));
+    note_handlers(call);
     return resume(c, r, call, now);
   }
   if (error == EINTR) return leave(c, r, call, error, "interrupted");
@@ -251,19 +280,32 @@ happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int err
   call.quiet = 0;
   // No handler could run: EINTR is SIGSTOP's, which cannot be blocked.
   if (!ran_out(error) && error != EINTR) return go_on_without_named(c, r, call, error, now);
-  const bool drives = may_drive(call);
+  note_handlers(call);
   if (kind_of(call) != handlers::mixed && call.single_threaded != 0) {
     call.stage = stage_timed;
     return resume(c, r, call, now);
   }
   call.stage = stage_untimed;
+  r.driven = false;
   limit_to_program_deadline(r, now);
-  if (hand_to_worker(c, r, call, r.active_from) != handed::to_nobody || !drives ||
+  if (hand_to_worker(c, r, call, r.active_from) != handed::to_nobody || !may_drive(call) ||
       !adopt_original(r)) {
     return HAPPY_STEP_CONNECT;  // with a worker, or alone
   }
   restore_send_timeout(r);
   return begin_to_drive(c, r, call, stage_beside, now);
+}
+
+// The program has closed the fd under its connect(), which has come back from the kernel.
+happy_step orphan_returned(core& c, pending_race& r, happy_connect& call, int error,
+                           time_point now) {
+  restore_send_timeout(r);
+  const bool goes_on = call.stage == stage_quiet && (ran_out(error) || error == EINTR);
+  if (!goes_on) return settle(c, r, call, -1, error);
+  note_handlers(call);
+  take_charge(c, r, call, stage_beside);
+  call.fd_count = 0;
+  return wait_for_orphan(c, r, call, now);
 }
 
 happy_step untimed_returned(core& c, pending_race& r, happy_connect& call, int error,
@@ -289,7 +331,10 @@ happy_step go_on(core& c, pending_race& r, happy_connect& call, int error, time_
 void restore_send_timeout(pending_race& r, bool sure) {
   if (!r.borrowed_timeout) return;
   r.borrowed_timeout = false;
-  if (sure || socket_cookie(r.fd) == r.cookie) set_send_timeout(r.fd, r.program_timeout);
+  if (sure || socket_cookie(r.fd) == r.cookie)
+    set_send_timeout(r.fd, r.program_timeout);
+  else if (r.original_dup.is_ours())
+    set_send_timeout(r.original_dup.get(), r.program_timeout);
 }
 
 time_point program_deadline(const pending_race& r, time_point now) {
@@ -305,9 +350,10 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
   if (call.single_threaded == 0) {
     switch (hand_to_worker(c, r, call, delay_over)) {
       case handed::to_worker: return HAPPY_STEP_CONNECT;
-      case handed::to_nobody: break;
+      case handed::to_nobody: r.driven = adopt_original(r); break;
       case handed::ended: return HAPPY_STEP_PASS;
     }
+    count_pending(c);
   }
   if (r.program_deadline <= delay_over) return HAPPY_STEP_CONNECT;  // no time for another attempt
   if (!set_send_timeout(r.fd, one_tick)) {
@@ -324,11 +370,12 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
 happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int result, int error,
                              time_point now) {
   if (result == 0) {
-    restore_send_timeout(r, call.stage == stage_quiet);
+    restore_send_timeout(r, call.stage == stage_quiet && call.single_threaded != 0);
     if (r.published && r.won) return take(c, r, call, now);  // the original is shut down
     connect_named(c, r, now);
     return settle(c, r, call, 0, 0);
   }
+  if (r.orphaned) return orphan_returned(c, r, call, error, now);
   const bool decided = r.won || r.lost;
   if (!ran_out(error) && error != EINTR && !decided && !is_endpoint_failure(error))
     return leave(c, r, call, error, "not an endpoint's failure");
@@ -362,9 +409,14 @@ happy_step connect_polled(core& c, happy_connect& call, int error) {
   if (interrupted) return leave(c, *r, call, EINTR, "interrupted");
   const time_point now = clock_now();
   if (r->orphaned) return wait_for_orphan(c, *r, call, now);
-  if (own_is_under_way(call) && error == 0 && own_is_over(*r, call, now)) {
-    call.stage = stage_untimed;
-    return HAPPY_STEP_CONNECT;
+  if (own_is_under_way(call)) {
+    const bool is_over = !r->taken_back && error == 0 && own_is_over(*r, call, now);
+    if (r->taken_back || (is_over && is_taken_back(*r)))
+      return leave(c, *r, call, take_own_error(*r), "the program has taken it back");
+    if (is_over) {
+      call.stage = stage_untimed;
+      return HAPPY_STEP_CONNECT;
+    }
   }
   for (nfds_t i = 0; error == 0 && i < call.fd_count; ++i) {
     if (call.fds[i].revents != 0) report_attempt(*r, call.fds[i].fd, now);
@@ -383,6 +435,14 @@ happy_step connect_woken(core& c, happy_connect& call, int error) {
   if (error == EINTR) return leave(c, *r, call, EINTR, "interrupted");
   if (error == ETIMEDOUT) return leave(c, *r, call, first_error, "the program's own timeout");
   return wait(*r, call, clock_now());
+}
+
+void disconnecting(core& c, int fd) {
+  const patient_guard guard(c, patience_to_begin);
+  if (!guard) return;
+  c.races.for_each_used([&](pending_race& r) {
+    if (!r.non_blocking && r.driven && r.fd == fd) r.taken_back = true;
+  });
 }
 
 void blocking_left(core& c, pending_race& r) { abandon(c, r, "the caller has left"); }

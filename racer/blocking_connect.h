@@ -30,6 +30,9 @@ happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int 
 happy_step connect_woken(core& c, happy_connect& call, int error);
 happy_step connect_polled(core& c, happy_connect& call, int error);
 
+// See abi.h; takes the lock.
+void disconnecting(core& c, int fd);
+
 // The caller has left by cancellation or siglongjmp().
 void blocking_left(core& c, pending_race& r);
 

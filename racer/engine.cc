@@ -92,6 +92,10 @@ void connecting_anew_hook(int fd) {
   guarded([&] { connecting_anew(the_core(), fd); });
 }
 
+void disconnecting_hook(int fd) {
+  guarded([&] { disconnecting(the_core(), fd); });
+}
+
 void fds_closing_hook(unsigned first, unsigned last) {
   guarded([&] { fds_closing(the_core(), first, last); });
 }
@@ -202,6 +206,7 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .ipv4_behind = ipv4_behind_hook,
              .fds_closing = fds_closing_hook,
              .connecting_anew = connecting_anew_hook,
+             .disconnecting = disconnecting_hook,
              .fds_leaving = fds_leaving_hook,
              .wait_limit = wait_limit_hook,
              .change_epoll = change_epoll_hook,

@@ -30,7 +30,7 @@ void reset(pending_race& r) {
   r.known.as_mapped = false;
   r.known.candidates.clear();
   r.failures.clear();
-  r.driven = r.deaf = r.orphaned = r.named_troubled = false;
+  r.driven = r.deaf = r.orphaned = r.taken_back = r.named_troubled = false;
   r.armed = r.active = false;
   r.active_from = never;
   r.rests_until = time_point::min();

@@ -88,6 +88,7 @@ struct alignas(page_size) pending_race {
   bool driven = false;    // no worker to be had: the program's own calls move it on
   bool deaf = false;      // driven where nothing can be allocated: late answers are not taken in
   bool orphaned = false;  // driven: the fd was closed; its own attempt goes on behind original_dup
+  bool taken_back = false;         // driven: another thread disconnects the socket
   bool named_troubled = false;     // driven: an ICMP error came for the program's own attempt
   bool armed = false;              // the worker watches the time
   bool active = false;             // hidden attempts may be made

@@ -63,8 +63,9 @@ void begin_again(core& c, pending_race& r, time_point now);
 // which is given back if the race has borrowed it.
 void abandon(core& c, pending_race& r, const char* why);
 
-// The program closes the fd of a connect() that blocks in another thread, and goes on in the kernel. Where the caller
-// drives the race it is not in there: it waits for its own attempt, which goes on behind the dup.
+// The program closes (or has disconnected) the fd of a connect() that blocks in another thread, and goes on in the
+// kernel. Where the caller drives the race it is not in there: it waits for its own attempt, which goes on behind the
+// dup.
 void leave_alone(core& c, pending_race& r);
 
 }  // namespace happy

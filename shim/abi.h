@@ -367,6 +367,8 @@ struct happy_engine {
   /* The socket behind `fd` is not connecting, and will be connected anew: its race ends, unless a thread is inside
    * connect(fd), which may not have come to the kernel yet. */
   void (*connecting_anew)(int fd);
+  /* The socket behind `fd` is about to be disconnected (AF_UNSPEC) under a connect() of another thread. */
+  void (*disconnecting)(int fd);
   /* These are about to be another process's, too; `fds` NULL: by exec(), all that are not close-on-exec. Their races
    * end, and the program's own attempts go on. Signal-safe. */
   void (*fds_leaving)(const int* fds, unsigned count);

@@ -398,6 +398,7 @@ bool disconnects(const sockaddr* to, socklen_t length) {
   if (!is_readable_address(to, length))
     return real->connect(fd, to, length);  // EFAULT is the kernel's to say
   if (disconnects(to, length)) {
+    if (races_pending()) tell_engine([&](const happy_engine& engine) { engine.disconnecting(fd); });
     const int result = real->connect(fd, to, length);
     end_race_if_disconnected(fd);
     return result;

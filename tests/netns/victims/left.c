@@ -19,6 +19,8 @@
 //      close         another thread closes the fd, and a file takes its number
 //      pair          another thread closes the fd, and a socketpair takes its number
 //      dup2          another thread puts a connected socket over the fd
+//      shutdown      another thread shuts the socket down
+//      disconnect    another thread disconnects it (AF_UNSPEC)
 
 #include "hardening.h"
 
@@ -55,6 +57,7 @@ static int taker_peer = -1;
 
 static int is(const char* what) { return !strcmp(how, what); }
 static int closes(void) { return is("close") || is("pair") || is("dup2"); }
+static int takes_back(void) { return is("shutdown") || is("disconnect"); }
 
 // Takes the number of the fd for something of the program's own.
 static void* take_number(void* unused) {
@@ -75,6 +78,18 @@ static void* take_number(void* unused) {
   return NULL;
 }
 
+static void* take_back(void* unused) {
+  (void)unused;
+  block_all_signals();
+  sleep_ms(after_ms);
+  struct sockaddr nothing = {.sa_family = AF_UNSPEC};
+  if (is("shutdown"))
+    shutdown(fd, SHUT_RDWR);
+  else
+    connect(fd, &nothing, sizeof nothing);
+  return NULL;
+}
+
 static void arrange(void) {
   struct timeval timeout = {after_ms / 1000, after_ms % 1000 * 1000};
   if (is("eintr") || is("mixed-eintr")) handle(SIGALRM, note, 0);
@@ -89,7 +104,8 @@ static void arrange(void) {
   if (is("sndtimeo") || is("sndtimeo-restart"))
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (is("sndtimeo-restart")) signal_after(SIGALRM, after_ms / 3);
-  if (!is("sndtimeo") && !is("sndtimeo-restart") && !closes()) signal_after(SIGALRM, after_ms);
+  if (!is("sndtimeo") && !is("sndtimeo-restart") && !closes() && !takes_back())
+    signal_after(SIGALRM, after_ms);
 }
 
 // Follows what is behind the fd; every change is a line.
@@ -133,8 +149,9 @@ static void leave(char** argv) {
   uint64_t cookie_before = cookie(fd);
   connecting = pthread_self();
 
-  pthread_t closer;
-  if (closes()) pthread_create(&closer, NULL, take_number, NULL);
+  pthread_t other;
+  int has_other = closes() || takes_back();
+  if (has_other) pthread_create(&other, NULL, closes() ? take_number : take_back, NULL);
   double began = now_ms();
   if (sigsetjmp(out_of_connect, 1)) {
     puts("connect left by siglongjmp");
@@ -144,7 +161,7 @@ static void leave(char** argv) {
     printf("connect %s\n", outcome(failed));
   }
   printf("took_ms %.1f\nat_left %.1f\n", now_ms() - began, now_ms());
-  if (closes()) pthread_join(closer, NULL);
+  if (has_other) pthread_join(other, NULL);
   watch(closes() ? view(fd).cookie : cookie_before);
   if (!closes()) ask_again(list);
   printf("handled %d in %s\n", (int)handled, wrong_thread ? "another thread" : "the caller");
