@@ -82,7 +82,7 @@ bool own_is_under_way(const happy_connect& call) { return call.stage == stage_be
 // The race has ended under a caller that drives it.
 happy_step go_on_alone(happy_connect& call, int error) {
   if (!own_is_under_way(call)) return give(call, -1, error);
-  call.stage = stage_untimed;
+  call.stage = stage_alone;
   return HAPPY_STEP_CONNECT;
 }
 
@@ -286,12 +286,11 @@ happy_step quiet_returned(core& c, pending_race& r, happy_connect& call, int err
     return resume(c, r, call, now);
   }
   call.stage = stage_untimed;
-  r.driven = false;
   limit_to_program_deadline(r, now);
-  if (hand_to_worker(c, r, call, r.active_from) != handed::to_nobody || !may_drive(call) ||
-      !adopt_original(r)) {
+  const handed to = hand_to_worker(c, r, call, r.active_from);
+  if (to == handed::to_worker) r.driven = false;
+  if (to != handed::to_nobody || !may_drive(call) || !adopt_original(r))
     return HAPPY_STEP_CONNECT;  // with a worker, or alone
-  }
   restore_send_timeout(r);
   return begin_to_drive(c, r, call, stage_beside, now);
 }
@@ -331,10 +330,11 @@ happy_step go_on(core& c, pending_race& r, happy_connect& call, int error, time_
 void restore_send_timeout(pending_race& r, bool sure) {
   if (!r.borrowed_timeout) return;
   r.borrowed_timeout = false;
-  if (sure || socket_cookie(r.fd) == r.cookie)
-    set_send_timeout(r.fd, r.program_timeout);
-  else if (r.original_dup.is_ours())
+  const bool holds_it = !sure && r.original_dup.valid() && r.original_dup.is_ours();
+  if (holds_it)
     set_send_timeout(r.original_dup.get(), r.program_timeout);
+  else if (sure || socket_cookie(r.fd) == r.cookie)
+    set_send_timeout(r.fd, r.program_timeout);
 }
 
 time_point program_deadline(const pending_race& r, time_point now) {
@@ -350,13 +350,20 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
   if (call.single_threaded == 0) {
     switch (hand_to_worker(c, r, call, delay_over)) {
       case handed::to_worker: return HAPPY_STEP_CONNECT;
-      case handed::to_nobody: r.driven = adopt_original(r); break;
+      case handed::to_nobody: break;
       case handed::ended: return HAPPY_STEP_PASS;
     }
-    count_pending(c);
+    r.driven = true;
+    count_pending(c);  // from here on the hook of close() says what it does
+    if (!adopt_original(r)) {
+      abandon(c, r, "the socket cannot be copied, or is another's by now");
+      return HAPPY_STEP_PASS;
+    }
+    call.through = r.original_dup.get();
   }
   if (r.program_deadline <= delay_over) return HAPPY_STEP_CONNECT;  // no time for another attempt
   if (!set_send_timeout(r.fd, one_tick)) {
+    call.through = 0;
     abandon(c, r, "the delay cannot be set");
     return HAPPY_STEP_PASS;
   }
@@ -369,6 +376,7 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
 
 happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int result, int error,
                              time_point now) {
+  call.through = 0;
   if (result == 0) {
     restore_send_timeout(r, call.stage == stage_quiet && call.single_threaded != 0);
     if (r.published && r.won) return take(c, r, call, now);  // the original is shut down
@@ -439,9 +447,10 @@ happy_step connect_woken(core& c, happy_connect& call, int error) {
 
 void disconnecting(core& c, int fd) {
   const patient_guard guard(c, patience_to_begin);
-  if (!guard) return;
+  const std::uint64_t cookie = guard ? socket_cookie(fd) : 0;
+  if (cookie == 0) return;
   c.races.for_each_used([&](pending_race& r) {
-    if (!r.non_blocking && r.driven && r.fd == fd) r.taken_back = true;
+    if (!r.non_blocking && r.driven && r.cookie == cookie) r.taken_back = true;
   });
 }
 

@@ -44,6 +44,7 @@ bool is_connecting_elsewhere(core& c, std::uint64_t cookie) {
   c.races.for_each_used([&](pending_race& earlier) {
     if (earlier.cookie != cookie || earlier.non_blocking || earlier.published) return;
     found = true;
+    if (earlier.taken_back) return leave_alone(c, earlier);
     abandon(c, earlier, "two threads connect one socket");
   });
   return found;
@@ -75,7 +76,8 @@ const char* judge_socket(pending_race& r, const happy_connect& call) {
   read_socket(r.fd, SOL_SOCKET, SO_SNDTIMEO, r.program_timeout);
   r.original.early.send_timeout = r.program_timeout;
   r.cookie = socket_cookie(r.fd);
-  return r.cookie == 0 ? "no socket cookie" : nullptr;
+  if (r.cookie == 0) return "no socket cookie";
+  return call.cookie != 0 && r.cookie != call.cookie ? "the fd shows another socket" : nullptr;
 }
 
 // Nothing but the named endpoint to try, now or later.
@@ -145,6 +147,13 @@ bool describe_swap(pending_race& r) {
   const std::uint32_t mark = HAPPY_SWAP_MARK;
   return read_socket(r.fd, SOL_SOCKET, SO_MARK, r.original.early.mark) &&
          real->setsockopt(r.fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark) == 0;
+}
+
+// connect() entered again says of an attempt that has succeeded, or of one that is under way (on a socket that does not
+// block any more), what the first call would not have said.
+happy_step raceless_returned(happy_connect& call, int result, int error) {
+  if (call.stage == stage_alone && error == EISCONN) return give(call, 0, 0);
+  return give(call, result, call.stage == stage_alone && error == EALREADY ? EINPROGRESS : error);
 }
 
 happy_step start(core& c, pending_race& r, happy_connect& call, time_point now) {
@@ -221,7 +230,7 @@ happy_step connect_begin(core& c, happy_connect& call) {
 happy_step connect_returned(core& c, happy_connect& call, int result, int error) {
   const patient_guard guard(c, patience_to_end);
   pending_race* r = guard ? c.races.find(call.record, call.generation) : nullptr;
-  if (r == nullptr) return give(call, result, error);
+  if (r == nullptr) return raceless_returned(call, result, error);
   const time_point now = clock_now();
   switch (call.stage) {
     case stage_pending: return pending_returned(c, *r, call, result, error, now);

@@ -16,6 +16,7 @@ enum stage : int {
   stage_joined,   // the same, of a program that races by itself: its second socket and later ones
   stage_beside,   // there is no worker: the caller polls for its own attempt and the hidden ones
   stage_instead,  // the same, its own attempt has failed
+  stage_alone,  // the race has ended under such a caller, whose own attempt goes on: connect() is entered again
 };
 
 inline happy_step give(happy_connect& call, int result, int error) {

@@ -273,6 +273,7 @@ struct happy_connect {
   uint64_t signals;    /* those that the caller's thread had blocked */
 
   /* for the step that the engine asked for */
+  int through;     /* CONNECT: by this number of the socket, which nobody closes; 0: by `fd` */
   int quiet;       /* CONNECT, POLL: with signals blocked, a clock tick (SO_SNDTIMEO) or wait_ns */
   uint64_t let_in; /* a quiet POLL: those that wait; first their handlers run, if no others wait */
   const uint32_t* word;

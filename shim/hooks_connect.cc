@@ -52,9 +52,10 @@ bool was_replaced(std::uint64_t before, std::uint64_t now) {
 // The real connect(). To begin a race can take its time where many threads do: the socket may have been closed
 // by another thread meanwhile, and its number may show a stranger's.
 int connect_same_socket(const happy_connect& call) {
-  const std::uint64_t now = call.cookie == 0 ? 0 : cookie_of(call.fd);
+  const int fd = call.through != 0 ? call.through : call.fd;
+  const std::uint64_t now = call.cookie == 0 ? 0 : cookie_of(fd);
   if (now == call.cookie || was_replaced(call.cookie, now))
-    return real->connect(call.fd, call.to, call.length);
+    return real->connect(fd, call.to, call.length);
   errno = EBADF;
   return -1;
 }

@@ -27,15 +27,18 @@ def leave(network, how, after_ms, who, label):
 # it does bare; IPv4 completes after the program has left, so that a hidden attempt would win.
 NETWORKS = (("dead", ("all-dead",)), ("slow", ("v6-slow=1600", "v4-drop")), ("winner", ("v6-drop", "v4-slow=900")))
 for how in ("eintr", "restart", "mixed-eintr", "mixed-restart", "once", "closing", "sndtimeo", "sndtimeo-restart", "jump",
-            "jump-restart", "mixed-jump", "close", "pair", "dup2", "shutdown", "disconnect"):
+            "jump-restart", "mixed-jump", "close", "pair", "dup2", "shutdown", "disconnect",
+            "disconnect-dup", "twice"):
     for after_ms in (EARLY_MS, LATE_MS):
         for who in WHO:
             for label, faults in NETWORKS:
                 if label == "winner" and how in ("restart", "mixed-restart"):
                     continue  # goes on, and is won
+                if label != "slow" and how == "twice":
+                    continue  # the first one is told either way
                 name = f"left_{how.replace('-', '_')}_{after_ms}ms_{who}_{label}"
                 REGISTRY[name] = Case(leave, faults, (how, after_ms, who, label), load=LIGHT, lab_options=ONE_RETRY)
-for how in ("eintr", "restart", "jump", "close", "pair", "dup2", "shutdown", "disconnect"):
+for how in ("eintr", "restart", "jump", "close", "pair", "dup2", "shutdown", "disconnect", "disconnect-dup"):
     for who in WHO:
         name = f"left_{how}_{AT_ONCE_MS}ms_{who}_dead"
         REGISTRY[name] = Case(leave, ("all-dead",), (how, AT_ONCE_MS, who, "dead"), load=LIGHT, lab_options=ONE_RETRY)

@@ -17,10 +17,12 @@
 //      jump-restart  the same, the handler has SA_RESTART
 //      mixed-jump    as jump-restart; a handler without SA_RESTART is installed for SIGUSR1, and does not run
 //      close         another thread closes the fd, and a file takes its number
-//      pair          another thread closes the fd, and a socketpair takes its number
+//      pair          another thread closes the fd, and a socketpair takes its number, which it tries to disconnect
 //      dup2          another thread puts a connected socket over the fd
 //      shutdown      another thread shuts the socket down
 //      disconnect    another thread disconnects it (AF_UNSPEC)
+//      disconnect-dup  the same, by another number
+//      twice         another thread connects it, too; there is an SO_SNDTIMEO of 3 s
 
 #include "hardening.h"
 
@@ -57,7 +59,11 @@ static int taker_peer = -1;
 
 static int is(const char* what) { return !strcmp(how, what); }
 static int closes(void) { return is("close") || is("pair") || is("dup2"); }
-static int takes_back(void) { return is("shutdown") || is("disconnect"); }
+static int joins_in(void) {
+  return is("shutdown") || is("disconnect") || is("disconnect-dup") || is("twice");
+}
+static int second_error;  // of twice
+static const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
 
 // Takes the number of the fd for something of the program's own.
 static void* take_number(void* unused) {
@@ -72,26 +78,31 @@ static void* take_number(void* unused) {
   } else {
     close(fd);
     fcntl(is("close") ? file : pair[0], F_DUPFD, fd);
+    if (is("pair")) connect(fd, &nothing, sizeof nothing);
   }
   taker = fd;
   taker_peer = pair[1];
   return NULL;
 }
 
-static void* take_back(void* unused) {
-  (void)unused;
+static void* join_in(void* list) {
+  const struct addrinfo* to = list;
   block_all_signals();
   sleep_ms(after_ms);
-  struct sockaddr nothing = {.sa_family = AF_UNSPEC};
+  int number = is("disconnect-dup") ? dup(fd) : fd;
   if (is("shutdown"))
     shutdown(fd, SHUT_RDWR);
+  else if (is("twice"))
+    second_error = connect(fd, to->ai_addr, to->ai_addrlen) == 0 ? 0 : errno;
   else
-    connect(fd, &nothing, sizeof nothing);
+    connect(number, &nothing, sizeof nothing);
+  if (number != fd) close(number);
   return NULL;
 }
 
 static void arrange(void) {
   struct timeval timeout = {after_ms / 1000, after_ms % 1000 * 1000};
+  if (is("twice")) timeout = (struct timeval){3, 0};
   if (is("eintr") || is("mixed-eintr")) handle(SIGALRM, note, 0);
   if (is("restart") || is("mixed-restart") || is("sndtimeo-restart"))
     handle(SIGALRM, note, SA_RESTART);
@@ -101,10 +112,10 @@ static void arrange(void) {
   if (is("jump-restart") || is("mixed-jump")) handle(SIGALRM, jump, SA_RESTART);
   if (is("mixed-eintr")) handle(SIGUSR1, note, SA_RESTART), signal_after(SIGUSR1, after_ms / 2);
   if (is("mixed-restart") || is("mixed-jump")) handle(SIGUSR1, note, 0);
-  if (is("sndtimeo") || is("sndtimeo-restart"))
+  if (is("sndtimeo") || is("sndtimeo-restart") || is("twice"))
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (is("sndtimeo-restart")) signal_after(SIGALRM, after_ms / 3);
-  if (!is("sndtimeo") && !is("sndtimeo-restart") && !closes() && !takes_back())
+  if (!is("sndtimeo") && !is("sndtimeo-restart") && !closes() && !joins_in())
     signal_after(SIGALRM, after_ms);
 }
 
@@ -150,8 +161,8 @@ static void leave(char** argv) {
   connecting = pthread_self();
 
   pthread_t other;
-  int has_other = closes() || takes_back();
-  if (has_other) pthread_create(&other, NULL, closes() ? take_number : take_back, NULL);
+  int has_other = closes() || joins_in();
+  if (has_other) pthread_create(&other, NULL, closes() ? take_number : join_in, list);
   double began = now_ms();
   if (sigsetjmp(out_of_connect, 1)) {
     puts("connect left by siglongjmp");
@@ -162,6 +173,7 @@ static void leave(char** argv) {
   }
   printf("took_ms %.1f\nat_left %.1f\n", now_ms() - began, now_ms());
   if (has_other) pthread_join(other, NULL);
+  if (is("twice")) printf("second %d\n", second_error);
   watch(closes() ? view(fd).cookie : cookie_before);
   if (!closes()) ask_again(list);
   printf("handled %d in %s\n", (int)handled, wrong_thread ? "another thread" : "the caller");
