@@ -62,7 +62,8 @@ static int closes(void) { return is("close") || is("pair") || is("dup2"); }
 static int joins_in(void) {
   return is("shutdown") || is("disconnect") || is("disconnect-dup") || is("twice");
 }
-static int second_error;  // of twice
+static int second_error;       // of twice
+static int other_number = -1;  // of disconnect-dup
 static const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
 
 // Takes the number of the fd for something of the program's own.
@@ -89,14 +90,12 @@ static void* join_in(void* list) {
   const struct addrinfo* to = list;
   block_all_signals();
   sleep_ms(after_ms);
-  int number = is("disconnect-dup") ? dup(fd) : fd;
   if (is("shutdown"))
     shutdown(fd, SHUT_RDWR);
   else if (is("twice"))
     second_error = connect(fd, to->ai_addr, to->ai_addrlen) == 0 ? 0 : errno;
   else
-    connect(number, &nothing, sizeof nothing);
-  if (number != fd) close(number);
+    connect(is("disconnect") ? fd : other_number, &nothing, sizeof nothing);
   return NULL;
 }
 
@@ -161,6 +160,7 @@ static void leave(char** argv) {
   connecting = pthread_self();
 
   pthread_t other;
+  if (is("disconnect-dup")) other_number = dup(fd);
   int has_other = closes() || joins_in();
   if (has_other) pthread_create(&other, NULL, closes() ? take_number : join_in, list);
   double began = now_ms();
@@ -184,6 +184,7 @@ static void leave(char** argv) {
   handle(SIGALRM, SIG_DFL, 0);
   close(fd);
   if (taker_peer >= 0) close(taker_peer);
+  if (other_number >= 0) close(other_number);
   freeaddrinfo(list);
   list = look_up(argv[3], argv[4]);
   int next = socket(list->ai_family, list->ai_socktype, list->ai_protocol);
