@@ -330,8 +330,7 @@ happy_step go_on(core& c, pending_race& r, happy_connect& call, int error, time_
 void restore_send_timeout(pending_race& r, bool sure) {
   if (!r.borrowed_timeout) return;
   r.borrowed_timeout = false;
-  const bool holds_it = !sure && r.original_dup.valid() && r.original_dup.is_ours();
-  if (holds_it)
+  if (!sure && r.original_dup.is_ours())
     set_send_timeout(r.original_dup.get(), r.program_timeout);
   else if (sure || socket_cookie(r.fd) == r.cookie)
     set_send_timeout(r.fd, r.program_timeout);

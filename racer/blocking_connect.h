@@ -18,11 +18,11 @@
 
 namespace happy {
 
-// The first step: CONNECT, with the delay on the caller's own clock or on the worker's; PASS if there is
-// nobody to watch the time.
 // When SO_SNDTIMEO, as the program has set it, ends a connect() that begins now.
 time_point program_deadline(const pending_race& r, time_point now);
 
+// The first step: CONNECT, with the delay on the caller's own clock or on the worker's; PASS if there is
+// nobody to watch the time, or nothing to go on with where another thread closes the fd.
 happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_point now);
 
 happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int result, int error,
