@@ -146,6 +146,7 @@ struct happy_pending {
    * call that began before is told from one whose number shows a stranger's. */
   uint64_t replaced[16][2];
   uint32_t replacements;
+  uint32_t second_numbers; /* how many calls of connect() have one (second_number.h) */
 };
 
 /* Of a translated socket: what connects by IPv6 to an address that the program gave as IPv4. Without the
@@ -252,7 +253,7 @@ struct happy_query {
  * frame is on the stack while it does, so that cancellation and siglongjmp() meet plain C. */
 enum happy_step {
   HAPPY_STEP_PASS,    /* nothing to race: call the real connect() and return its result */
-  HAPPY_STEP_CONNECT, /* call the real connect() on `fd`, then connect_returned() */
+  HAPPY_STEP_CONNECT, /* call the real connect(), then connect_returned() */
   HAPPY_STEP_WAIT,    /* sleep while *word == word_value, at most wait_ns, then connect_woken() */
   HAPPY_STEP_POLL,    /* poll() for `fds`, at most wait_ns, then connect_polled() */
   HAPPY_STEP_RESULT   /* return `result`; errno is `error` if that is -1 */
@@ -270,10 +271,10 @@ struct happy_connect {
   int single_threaded; /* no second thread exists in the process */
   int free_port;       /* if bound to a port, it was the kernel's choice */
   uint64_t cookie;     /* SO_COOKIE when it was called, where other threads exist; 0: not known */
+  int through;         /* by this number of the socket the real connect() is called; 0: by `fd` */
   uint64_t signals;    /* those that the caller's thread had blocked */
 
   /* for the step that the engine asked for */
-  int through;     /* CONNECT: by this number of the socket, which nobody closes; 0: by `fd` */
   int quiet;       /* CONNECT, POLL: with signals blocked, a clock tick (SO_SNDTIMEO) or wait_ns */
   uint64_t let_in; /* a quiet POLL: those that wait; first their handlers run, if no others wait */
   const uint32_t* word;
@@ -362,6 +363,9 @@ struct happy_engine {
   enum happy_lookup_step (*synthesise)(struct happy_synthesis* call);
   /* The IPv4 address behind an IPv6 one, in network order, if it lies inside a prefix in force: 1, else 0. */
   int (*ipv4_behind)(const struct in6_addr* a, uint32_t* ipv4);
+
+  /* 1: /proc shows the thread inside connect(number), or tells nothing; else 0. Takes no lock. */
+  int (*is_in_connect)(pid_t thread, int number);
 
   /* Non-blocking races. The descriptors `first` to `last` are about to mean something else. */
   void (*fds_closing)(unsigned first, unsigned last);

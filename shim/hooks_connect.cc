@@ -22,6 +22,8 @@
 #include "shim/policy.h"
 #include "shim/process.h"
 #include "shim/readable.h"
+#include "shim/real.h"
+#include "shim/second_number.h"
 #include "shim/socket_cookie.h"
 #include "shim/stack_room.h"
 #include "shim/tied_socket.h"
@@ -148,7 +150,7 @@ void run(const happy_engine* engine, happy_connect& call, happy_step step) {
 
 int race(const happy_engine* engine, happy_connect& call) {
   const int errno_before = errno;
-  if (call.single_threaded == 0) call.cookie = cookie_of(call.fd);
+  if (call.single_threaded == 0 && call.cookie == 0) call.cookie = cookie_of(call.fd);
   const happy_step first = begin_and_connect_quietly(engine, call);
   if (first == HAPPY_STEP_PASS) return connect_same_socket(call);
   run(engine, call, first);
@@ -392,8 +394,20 @@ bool disconnects(const sockaddr* to, socklen_t length) {
   return length >= sizeof(sa_family_t) && to->sa_family == AF_UNSPEC;
 }
 
-// Not inlined, nor the other one: connect() itself needs no stack then.
-[[gnu::noinline]] int hook_connect(int fd, const sockaddr* to, socklen_t length) {
+int connect_known(second_number& second, int fd, const sockaddr* to, socklen_t length) {
+  if (is_short_of_stack() || !has_stack(connect_stack)) return real->connect(fd, to, length);
+  const happy_engine* engine = engine_for(to, length);
+  if (engine == nullptr) return plain_connect(fd, to, length);
+  happy_connect call = call_of(fd, to, length);
+  if (second.keep(fd)) {
+    call.through = second.get();
+    call.cookie = second.cookie();
+  }
+  const int result = race(engine, call);
+  return second_way(result, fd, call.to, call.length);
+}
+
+int connect_held(second_number& second, int fd, const sockaddr* to, socklen_t length) {
   if (any_translated_otherwise()) prepare_translated(fd, to, length);
   if (int result = 0; connect_past_interface(fd, to, length, result)) return result;
   if (!is_readable_address(to, length))
@@ -411,14 +425,21 @@ bool disconnects(const sockaddr* to, socklen_t length) {
     return real->connect(fd, to, length);
   }
   if (int result = 0; connect_bridged(fd, to, length, result)) return result;
-  if (is_unknown(to, length)) return plain_connect(fd, to, length);
-  if (is_short_of_stack() || !has_stack(connect_stack)) return real->connect(fd, to, length);
-  const happy_engine* engine = engine_for(to, length);
-  if (engine == nullptr || foreign_process()) return plain_connect(fd, to, length);
+  if (is_unknown(to, length) || foreign_process()) return plain_connect(fd, to, length);
+  return connect_known(second, fd, to, length);
+}
 
-  happy_connect call = call_of(fd, to, length);
-  const int result = race(engine, call);
-  return second_way(result, fd, call.to, call.length);
+// Not inlined, nor the other one: connect() itself needs no stack then.
+[[gnu::noinline]] int hook_connect(int fd, const sockaddr* to, socklen_t length) {
+  second_number second;
+  if (loaded_engine() == nullptr || single_threaded() || connect_is_others())
+    return connect_held(second, fd, to, length);
+  // Another thread could close it. Before anything that takes its time the socket is taken hold of.
+  const int number = second_number::make(fd);
+  const departure_watch watch([](void* left) { static_cast<second_number*>(left)->give_back(); },
+                              &second);
+  second.own(number);
+  return connect_held(second, fd, to, length);
 }
 
 // The engine, where the data's destination may be raced; nullptr: it is not.
