@@ -231,7 +231,7 @@ class Lab:
             inner["HAPPY_RESOLUTION_DELAY_MS"] = "1000"
         if happy and not by_happy_run:
             inner.update(sanitizer.preload(LIBRARY))
-        inner.update(sanitizer.options(self.folder / name))
+        inner.update(sanitizer.options(self.folder / name, command[0]))
         # Innermost: set further out, the library would be loaded into `ip` too.
         settings = [f"{key}={value}" for key, value in {**inner, **(environment or {})}.items()]
         wrapper = [str(ROOT / "scripts/happy-run")] if by_happy_run else []

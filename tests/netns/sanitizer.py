@@ -39,6 +39,11 @@ LIBRARY = str(ROOT / "build/control/libhappy.so") if USED and _CONTROL else _GIV
 TIME_FACTOR = 3 if USED else 1  # of the hard limits
 START_S = 0.7 if USED else 0  # by which a program starts later
 REPORT = ".report"
+# Programs that are not compiled for the sanitizer and whose threads agree by atomics that it does not see. Where the
+# runtime names the functions of such a race it calls close() with its own lock held; a race that it takes that hook for
+# would be reported, too, by the thread that has the lock (4 of 100 exchanges by Node hung in this way, all with that
+# stack; 0 of 120 without the names).
+RACING_PROGRAMS = ("node",)
 
 
 def runtime():
@@ -54,11 +59,20 @@ def preload(*libraries):
     return {"LD_PRELOAD": ":".join(map(str, [*runtime(), *libraries]))}
 
 
-def options(log):
+def options(log, program):
     """What the runtime is told; its reports go to files whose names begin with `log`."""
-    return {name: f"{value} log_path={log}{REPORT}".replace(" ", ":") for name, value in (_RUNTIME[1] if USED else {}).items()}
+    more = " symbolize=0 exitcode=0" if pathlib.Path(program).name in RACING_PROGRAMS else ""
+    return {name: f"{value}{more} log_path={log}{REPORT}".replace(" ", ":")
+            for name, value in (_RUNTIME[1] if USED else {}).items()}
+
+
+def _is_of_racing_program(report):
+    """A race in which no frame is libhappy's, of a program that is known for them."""
+    text = report.read_text(encoding="utf-8", errors="replace")
+    return "ThreadSanitizer: data race" in text and "(libhappy" not in text and any(f"-{p}." in report.name for p in RACING_PROGRAMS)
 
 
 def reports(folder, case):
     """The reports of the programs of a case, by file name. `case` is empty where it has the folder to itself."""
-    return sorted(path.name for path in pathlib.Path(folder).glob(f"{case}*{REPORT}.*"))
+    found = pathlib.Path(folder).glob(f"{case}*{REPORT}.*")
+    return sorted(path.name for path in found if not _is_of_racing_program(path))

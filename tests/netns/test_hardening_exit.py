@@ -1,11 +1,16 @@
 """Processes and threads that end in the middle of a race."""
 
 import os
+import re
 
 import hardening
+import sanitizer
 from cases import REGISTRY, Case, case, check, check_equal, victim
 
-COUNT, AT_ONCE, SEED = 1000, 120, int(os.environ.get("HAPPY_TEST_SEED", "20261129"))
+COUNT, SEED = 1000, int(os.environ.get("HAPPY_TEST_SEED", "20261129"))
+# Whoever ends waits for a processor as long as all the others' ends take: with a sanitizer's 9 ms each (3 bare, at the
+# same time), 120 of them on two processors are about the second from which on one is called late.
+AT_ONCE = 120 // sanitizer.TIME_FACTOR
 
 
 def exit_storm(network, how, who):
@@ -30,7 +35,12 @@ def cancel(network, where, *options):
     def command(host):
         return victim("cancelled", *options, where, 100, 20, SEED, host.name, 7)
 
-    hardening.compare(network, " ".join([f"pthread_cancel in {where}, a hundred times", *options]), command, slack_s=3, seconds=35)
+    hosts, bare, happy = hardening.run_both(network, command, seconds=35)
+    if where != "connect":
+        # libc can lose the socket that a cancelled getaddrinfo() has just made.
+        check_equal(hardening.said(happy, "fds_more"), "0", "descriptors left")
+        bare.output = re.sub(r"^fd_.*\n", "", re.sub(r"^fds_more [1-3]$", "fds_more 0", bare.output, flags=re.M), flags=re.M)
+    hardening.judge(" ".join([f"pthread_cancel in {where}, a hundred times", *options]), hosts, bare, happy, slack_s=3)
 
 
 @case("v6-drop", "v4-slow=600")

@@ -2,13 +2,14 @@
 
 import hardening
 import lab
+import sanitizer
 from cases import REGISTRY, Case, check, check_equal
 
 CLIENTS = ("undici", "ws", "pg", "mysql2", "redis")
 FOLDER = lab.ROOT / "build/tests/node"
 SETTINGS = {"": {}, "_io_uring": {"UV_USE_IO_URING": "1"}}
 PATIENCE_S = 8
-SLACK_S = 0.3
+SLACK_S = 0.3 + sanitizer.START_S
 # The longest that an exchange may take, in s: three round trips and what the fault costs a blocking program.
 LIMITS = {"healthy": 0.15, "v6-drop": 0.45, "first-address-dead": 0.95, "aaaa-silent": 0.25, "v6-reset": 0.25}
 
