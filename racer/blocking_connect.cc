@@ -33,7 +33,7 @@ bool set_send_timeout(int fd, const timeval& value) {
 void limit_to_program_deadline(pending_race& r, time_point now) {
   if (r.program_deadline == never) return;
   const duration left = std::max(r.program_deadline - now, duration(std::chrono::microseconds(1)));
-  r.borrowed_timeout = set_send_timeout(r.callers_number(), to_timeval(left));
+  r.borrowed_timeout = set_send_timeout(r.fd, to_timeval(left));
 }
 
 happy_step leave(core& c, pending_race& r, happy_connect& call, int error, const char* why) {
@@ -253,7 +253,7 @@ happy_step open_the_race(core& c, pending_race& r, happy_connect& call, time_poi
 // with what is left of the delay.
 happy_step resume(core& c, pending_race& r, happy_connect& call, time_point now) {
   if (now >= r.active_from) return open_the_race(c, r, call, now);
-  r.borrowed_timeout = set_send_timeout(r.callers_number(), to_timeval(r.active_from - now));
+  r.borrowed_timeout = set_send_timeout(r.fd, to_timeval(r.active_from - now));
   return HAPPY_STEP_CONNECT;
 }
 
@@ -332,8 +332,8 @@ void restore_send_timeout(pending_race& r, bool sure) {
   r.borrowed_timeout = false;
   if (!sure && r.original_dup.is_ours())
     set_send_timeout(r.original_dup.get(), r.program_timeout);
-  else if (sure || socket_cookie(r.callers_number()) == r.cookie)
-    set_send_timeout(r.callers_number(), r.program_timeout);
+  else if (sure || socket_cookie(r.fd) == r.cookie)
+    set_send_timeout(r.fd, r.program_timeout);
 }
 
 time_point program_deadline(const pending_race& r, time_point now) {
@@ -358,9 +358,11 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
       abandon(c, r, "the socket cannot be copied, or is another's by now");
       return HAPPY_STEP_PASS;
     }
+    call.through = r.original_dup.get();
   }
   if (r.program_deadline <= delay_over) return HAPPY_STEP_CONNECT;  // no time for another attempt
-  if (!set_send_timeout(r.callers_number(), one_tick)) {
+  if (!set_send_timeout(r.fd, one_tick)) {
+    call.through = 0;
     abandon(c, r, "the delay cannot be set");
     return HAPPY_STEP_PASS;
   }
@@ -373,6 +375,7 @@ happy_step start_blocking(core& c, pending_race& r, happy_connect& call, time_po
 
 happy_step blocking_returned(core& c, pending_race& r, happy_connect& call, int result, int error,
                              time_point now) {
+  call.through = 0;
   if (result == 0) {
     restore_send_timeout(r, call.stage == stage_quiet && call.single_threaded != 0);
     if (r.published && r.won) return take(c, r, call, now);  // the original is shut down

@@ -45,10 +45,6 @@ std::optional<blocked_call> call_of(pid_t thread) {
   return parse(text);
 }
 
-bool is_connect(const blocked_call& call, int fd) {
-  return call.number == SYS_connect && static_cast<int>(call.first_argument) == fd;
-}
-
 bool moves_data(long call) {
   switch (call) {
     case SYS_read:
@@ -76,14 +72,10 @@ bool on_signal_stack() {
 
 bool is_below(const void* inner, const void* outer) { return inner < outer || on_signal_stack(); }
 
-bool is_in_connect(pid_t thread, int fd) {
-  const std::optional<blocked_call> call = call_of(thread);
-  return !call || is_connect(*call, fd);
-}
-
 bool caller_is_waiting(pid_t thread, int fd, const std::atomic<std::uint32_t>* word) {
   const std::optional<blocked_call> call = call_of(thread);
-  if (!call || is_connect(*call, fd)) return true;
+  if (!call) return true;
+  if (call->number == SYS_connect) return static_cast<int>(call->first_argument) == fd;
   return call->number == SYS_futex && call->first_argument == reinterpret_cast<unsigned long>(word);
 }
 

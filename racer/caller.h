@@ -14,11 +14,6 @@ namespace happy {
 // further down the stack, or on another stack.
 bool is_below(const void* inner, const void* outer);
 
-// Whether the kernel has its connect(fd), as /proc shows it. True if that tells nothing.
-//
-// Context:  opens and reads one file of /proc; does not block; signal-safe.
-bool is_in_connect(pid_t thread, int fd);
-
 // True if /proc shows `thread` asleep in connect(fd) or in the futex wait on `word`, or if /proc tells
 // nothing. False while it runs a signal handler, and for good when one has left by siglongjmp().
 //

@@ -64,7 +64,6 @@ const char* judge_socket(pending_race& r, const happy_connect& call) {
   const int flags = real->fcntl(r.fd, F_GETFL);
   if (flags < 0) return "not a socket";
   r.non_blocking = (flags & O_NONBLOCK) != 0;
-  r.through = r.non_blocking ? 0 : call.through;
 
   endpoint bound;
   if (!read_local(r.fd, bound)) return "no local address";

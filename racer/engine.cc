@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "racer/blocking_connect.h"
-#include "racer/caller.h"
 #include "racer/connect_call.h"
 #include "racer/core.h"
 #include "racer/history_notes.h"
@@ -88,8 +87,6 @@ int first_nameserver_hook(const struct __res_state* state) {
 void notice_srv_hook(const unsigned char* reply, std::size_t size) {
   guarded([&] { notice_srv(the_core(), {reply, size}); });
 }
-
-int is_in_connect_hook(pid_t thread, int number) { return is_in_connect(thread, number) ? 1 : 0; }
 
 void connecting_anew_hook(int fd) {
   guarded([&] { connecting_anew(the_core(), fd); });
@@ -207,7 +204,6 @@ extern "C" __attribute__((visibility("default"))) int happy_engine_start(const h
              .connect_left = left_hook,
              .synthesise = synthesise_hook,
              .ipv4_behind = ipv4_behind_hook,
-             .is_in_connect = is_in_connect_hook,
              .fds_closing = fds_closing_hook,
              .connecting_anew = connecting_anew_hook,
              .disconnecting = disconnecting_hook,

@@ -135,7 +135,6 @@ bool exchange(const pending_race& r, copies& of) {
   bool done = false;
   for (std::size_t i = 0; i < of.numbers.size(); ++i) {
     const int number = of.numbers[i];
-    if (number == r.through) continue;  // shows the original until its caller closes it
     // To find them has taken its time, and a thread that closes one of them waits for us so long only.
     if (socket_cookie(number) != r.cookie) {
       forget(of.entries, number);

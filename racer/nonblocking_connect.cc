@@ -144,7 +144,8 @@ void deliver(core& c, pending_race& r, time_point now) {
 void activate(core& c, pending_race& r, time_point now) {
   if (r.active || now < r.active_from) return;
   if (!lean_on(r, r.sockets[0])) return abandon(c, r, "the socket cannot be copied");
-  reserve_descriptors(c, r, now);
+  r.active = c.races.reserve(r, r.original_dup.get(), now);
+  if (!r.active) r.original_dup.reset();
 }
 
 // Where a hidden attempt stands for the program's own, its failure is the program's too: the failed socket

@@ -16,7 +16,6 @@ namespace {
 
 void reset(pending_race& r) {
   r.fd = -1;
-  r.through = 0;
   r.frame = nullptr;
   r.program_timeout = {};
   r.program_deadline = never;
@@ -83,15 +82,15 @@ pending_race* race_pool::find(std::uint32_t index, std::uint32_t generation) {
   return r.used && r.generation == generation ? &r : nullptr;
 }
 
-bool race_pool::reserve(pending_race& r, int lowest_free, int held, time_point now) {
+bool race_pool::reserve(pending_race& r, int lowest_free, time_point now) {
   constexpr int share = 4;
   constexpr duration look_again = std::chrono::seconds(1);
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
   const int all = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, INT_MAX));
-  const int of_program = std::max(lowest_free - reserved_ - held, 0);
+  const int of_program = std::max(lowest_free - reserved_, 0);
   const int wanted = descriptors_of(r);
-  if (reserved_ + held + wanted > (all - of_program) / share) {
+  if (reserved_ + wanted > (all - of_program) / share) {
     full_until_ = now + look_again;
     return false;
   }

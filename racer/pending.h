@@ -54,9 +54,6 @@ struct alignas(page_size) pending_race {
   // The caller.
   std::uint64_t id = 0;  // in the trace
   int fd = -1;
-  // By which the caller connects, where other threads exist and it blocks: 0 otherwise. The caller's to close.
-  int through = 0;
-  int callers_number() const { return through != 0 ? through : fd; }
   std::uint64_t cookie = 0;  // of the socket behind `fd` when the race began
   pid_t thread = 0;
   bool single_threaded = false;  // the process had no other thread
@@ -136,9 +133,8 @@ class race_pool {
 
   // Sets descriptors aside for the race's own: the dup of the program's socket and up to three attempts. All
   // races together have a quarter of what RLIMIT_NOFILE leaves when the program's own are taken away; a race
-  // that gets none waits for others to end. `lowest_free`: a number just got, so that those below are taken, `held` of
-  // them by calls of connect() (shim/second_number.h).
-  bool reserve(pending_race& r, int lowest_free, int held, time_point now);
+  // that gets none waits for others to end. `lowest_free`: a number just got, so that those below are taken.
+  bool reserve(pending_race& r, int lowest_free, time_point now);
 
   void give_back(pending_race& r);
 

@@ -185,12 +185,6 @@ bool adopt_original(pending_race& r) {
   return judged || !has_uncopyable_options(dup.get(), r.original.socket_family);
 }
 
-void reserve_descriptors(core& c, pending_race& r, time_point now) {
-  const std::uint32_t held = __atomic_load_n(&c.host.pending->second_numbers, __ATOMIC_ACQUIRE);
-  r.active = c.races.reserve(r, r.original_dup.get(), static_cast<int>(held), now);
-  if (!r.active) r.original_dup.reset();
-}
-
 void advance_to_named(core& c, pending_race& r, time_point now) {
   refresh_plan(c, r, now);
   trace_attempt(r, r.machine.poll(now));
@@ -285,7 +279,7 @@ time_point insist(pending_race& r, time_point now) {
 delivery publish(pending_race& r) {
   if (r.won) {
     if (socket_cookie(r.fd) != r.cookie) return delivery::impossible;
-    if (!caller_is_waiting(r.thread, r.callers_number(), &r.word)) return delivery::not_now;
+    if (!caller_is_waiting(r.thread, r.fd, &r.word)) return delivery::not_now;
     // Other threads may wait for the socket meanwhile (or read from it as soon as it connects): they
     // must not see the old one die first. Where there are none the caller does it itself.
     r.handed_over = !r.single_threaded && hand_over(r);

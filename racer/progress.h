@@ -13,9 +13,6 @@ void refresh_plan(core& c, pending_race& r, time_point now);
 // that the race began with and can be copied. False: no race.
 bool adopt_original(pending_race& r);
 
-// Makes the race active, if there are descriptors for it (race_pool::reserve()): else it has no dup any more.
-void reserve_descriptors(core& c, pending_race& r, time_point now);
-
 // Has the state machine start with the program's own attempt, which its caller then makes.
 void advance_to_named(core& c, pending_race& r, time_point now);
 

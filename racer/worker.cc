@@ -77,7 +77,8 @@ bool is_last_thread() {
 void activate_if_due(core& c, pending_race& r, time_point now) {
   if (!r.armed || r.active || now < std::max(r.active_from, c.races.full_until())) return;
   if (!adopt_original(r)) return abandon(c, r, "the socket cannot be copied");
-  reserve_descriptors(c, r, now);
+  r.active = c.races.reserve(r, r.original_dup.get(), now);
+  if (!r.active) r.original_dup.reset();
 }
 
 // Gives the result to the caller; false if the caller is not where it could take it.

@@ -146,7 +146,6 @@ struct happy_pending {
    * call that began before is told from one whose number shows a stranger's. */
   uint64_t replaced[16][2];
   uint32_t replacements;
-  uint32_t second_numbers; /* how many calls of connect() have one (second_number.h) */
 };
 
 /* Of a translated socket: what connects by IPv6 to an address that the program gave as IPv4. Without the
@@ -271,10 +270,11 @@ struct happy_connect {
   int single_threaded; /* no second thread exists in the process */
   int free_port;       /* if bound to a port, it was the kernel's choice */
   uint64_t cookie;     /* SO_COOKIE when it was called, where other threads exist; 0: not known */
-  int through;         /* by this number of the socket the real connect() is called; 0: by `fd` */
+  int held;            /* by this number, where `fd` was closed before the kernel had it; or 0 */
   uint64_t signals;    /* those that the caller's thread had blocked */
 
   /* for the step that the engine asked for */
+  int through;     /* CONNECT: by this number of the socket, which nobody closes; 0: by `fd` */
   int quiet;       /* CONNECT, POLL: with signals blocked, a clock tick (SO_SNDTIMEO) or wait_ns */
   uint64_t let_in; /* a quiet POLL: those that wait; first their handlers run, if no others wait */
   const uint32_t* word;
@@ -363,9 +363,6 @@ struct happy_engine {
   enum happy_lookup_step (*synthesise)(struct happy_synthesis* call);
   /* The IPv4 address behind an IPv6 one, in network order, if it lies inside a prefix in force: 1, else 0. */
   int (*ipv4_behind)(const struct in6_addr* a, uint32_t* ipv4);
-
-  /* 1: /proc shows the thread inside connect(number), or tells nothing; else 0. Takes no lock. */
-  int (*is_in_connect)(pid_t thread, int number);
 
   /* Non-blocking races. The descriptors `first` to `last` are about to mean something else. */
   void (*fds_closing)(unsigned first, unsigned last);

@@ -22,9 +22,8 @@
 #include "shim/policy.h"
 #include "shim/process.h"
 #include "shim/readable.h"
-#include "shim/real.h"
-#include "shim/second_number.h"
 #include "shim/socket_cookie.h"
+#include "shim/socket_hold.h"
 #include "shim/stack_room.h"
 #include "shim/tied_socket.h"
 #include "shim/trace.h"
@@ -51,10 +50,15 @@ bool was_replaced(std::uint64_t before, std::uint64_t now) {
   return false;
 }
 
+int number_for(const happy_connect& call) {
+  if (call.through != 0) return call.through;
+  return call.held != 0 ? call.held : call.fd;
+}
+
 // The real connect(). To begin a race can take its time where many threads do: the socket may have been closed
 // by another thread meanwhile, and its number may show a stranger's.
 int connect_same_socket(const happy_connect& call) {
-  const int fd = call.through != 0 ? call.through : call.fd;
+  const int fd = number_for(call);
   const std::uint64_t now = call.cookie == 0 ? 0 : cookie_of(fd);
   if (now == call.cookie || was_replaced(call.cookie, now))
     return real->connect(fd, call.to, call.length);
@@ -71,10 +75,15 @@ happy_step connect_now(const happy_engine* engine, happy_connect& call) {
 
 // The first moment of a connect() (see call.quiet) passes without signals and cancellation: they come in
 // a few milliseconds. Most connects of a single-threaded program are over then.
-happy_step begin_and_connect_quietly(const happy_engine* engine, happy_connect& call) {
+happy_step begin_and_connect_quietly(const happy_engine* engine, happy_connect& call,
+                                     socket_hold& hold) {
   const signals_off no_signals;
   const cancellation_off no_cancellation;
+  if (call.single_threaded == 0) hold.take(call.fd);
+  call.cookie = hold.cookie();
   const happy_step first = begin(engine, call);
+  hold.release_if_behind(call.fd);
+  call.held = hold.number();
   return first == HAPPY_STEP_CONNECT && call.quiet != 0 ? connect_now(engine, call) : first;
 }
 
@@ -150,8 +159,10 @@ void run(const happy_engine* engine, happy_connect& call, happy_step step) {
 
 int race(const happy_engine* engine, happy_connect& call) {
   const int errno_before = errno;
-  if (call.single_threaded == 0 && call.cookie == 0) call.cookie = cookie_of(call.fd);
-  const happy_step first = begin_and_connect_quietly(engine, call);
+  socket_hold hold;
+  const departure_watch watch([](void* left) { static_cast<socket_hold*>(left)->give_back(); },
+                              &hold);
+  const happy_step first = begin_and_connect_quietly(engine, call, hold);
   if (first == HAPPY_STEP_PASS) return connect_same_socket(call);
   run(engine, call, first);
   errno = call.result == 0 ? errno_before : call.error;
@@ -394,20 +405,8 @@ bool disconnects(const sockaddr* to, socklen_t length) {
   return length >= sizeof(sa_family_t) && to->sa_family == AF_UNSPEC;
 }
 
-int connect_known(second_number& second, int fd, const sockaddr* to, socklen_t length) {
-  if (is_short_of_stack() || !has_stack(connect_stack)) return real->connect(fd, to, length);
-  const happy_engine* engine = engine_for(to, length);
-  if (engine == nullptr) return plain_connect(fd, to, length);
-  happy_connect call = call_of(fd, to, length);
-  if (second.keep(fd)) {
-    call.through = second.get();
-    call.cookie = second.cookie();
-  }
-  const int result = race(engine, call);
-  return second_way(result, fd, call.to, call.length);
-}
-
-int connect_held(second_number& second, int fd, const sockaddr* to, socklen_t length) {
+// Not inlined, nor the other one: connect() itself needs no stack then.
+[[gnu::noinline]] int hook_connect(int fd, const sockaddr* to, socklen_t length) {
   if (any_translated_otherwise()) prepare_translated(fd, to, length);
   if (int result = 0; connect_past_interface(fd, to, length, result)) return result;
   if (!is_readable_address(to, length))
@@ -425,21 +424,14 @@ int connect_held(second_number& second, int fd, const sockaddr* to, socklen_t le
     return real->connect(fd, to, length);
   }
   if (int result = 0; connect_bridged(fd, to, length, result)) return result;
-  if (is_unknown(to, length) || foreign_process()) return plain_connect(fd, to, length);
-  return connect_known(second, fd, to, length);
-}
+  if (is_unknown(to, length)) return plain_connect(fd, to, length);
+  if (is_short_of_stack() || !has_stack(connect_stack)) return real->connect(fd, to, length);
+  const happy_engine* engine = engine_for(to, length);
+  if (engine == nullptr || foreign_process()) return plain_connect(fd, to, length);
 
-// Not inlined, nor the other one: connect() itself needs no stack then.
-[[gnu::noinline]] int hook_connect(int fd, const sockaddr* to, socklen_t length) {
-  second_number second;
-  if (loaded_engine() == nullptr || single_threaded() || connect_is_others())
-    return connect_held(second, fd, to, length);
-  // Another thread could close it. Before anything that takes its time the socket is taken hold of.
-  const int number = second_number::make(fd);
-  const departure_watch watch([](void* left) { static_cast<second_number*>(left)->give_back(); },
-                              &second);
-  second.own(number);
-  return connect_held(second, fd, to, length);
+  happy_connect call = call_of(fd, to, length);
+  const int result = race(engine, call);
+  return second_way(result, fd, call.to, call.length);
 }
 
 // The engine, where the data's destination may be raced; nullptr: it is not.

@@ -10,7 +10,6 @@
 #include "shim/late_function.h"
 #include "shim/pending.h"
 #include "shim/readable.h"
-#include "shim/second_number.h"
 
 namespace happy {
 namespace {
@@ -53,8 +52,6 @@ void note_sending(const msghdr* message) {
 void note_closing(unsigned first, unsigned last) {
   if (races_pending())
     tell_engine([&](const happy_engine& engine) { engine.fds_closing(first, last); });
-  if (second_numbers() != 0 && hooks_live() && !foreign_process())
-    close_second_numbers(first, last);
 }
 
 }  // namespace happy

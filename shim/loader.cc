@@ -23,7 +23,6 @@
 #include "shim/process.h"
 #include "shim/raw_stat.h"
 #include "shim/real.h"
-#include "shim/second_number.h"
 #include "shim/trace.h"
 #include "shim/translated.h"
 
@@ -293,7 +292,6 @@ const happy_engine* load_engine() {
 void before_fork() {
   if (hooks_live()) prepare_hints();
   prepared = loaded_engine();
-  note_forking_thread();
   unprepared = prepared != nullptr && prepared->fork_prepare() == 0;
   if (unprepared) prepared = nullptr;
 }
@@ -304,7 +302,6 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   adopt_process();
-  drop_second_numbers_of_parent();
   if (unprepared) return switch_off();
   if (prepared != nullptr) return prepared->fork_child();
   // A thread of the parent may have been inside dlopen(): its locks are held for ever here.

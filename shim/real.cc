@@ -14,7 +14,6 @@ namespace {
 
 constinit happy_real table{};
 constinit bool foreign_names = false;
-constinit bool foreign_connect = false;
 
 // A sanitizer's own functions stand in the program, before us: they have to see our calls.
 void* find_unhooked(const char* name) {
@@ -54,8 +53,6 @@ bool find_late_libc() {
 
 bool names_are_others() { return foreign_names; }
 
-bool connect_is_others() { return foreign_connect; }
-
 bool find_connect() {
   if (!find_next(table.connect, "connect")) return false;
   real = &table;
@@ -77,7 +74,6 @@ bool find_all_functions() {
       find(table.clock_gettime, "clock_gettime");
   if (!complete) return false;
   foreign_names = !is_libcs("getaddrinfo");
-  foreign_connect = !is_libcs("connect");
   const happy_settings& settings = process_environment().settings;
   if (settings.force != 0) force_failures(table, settings.force);
   fail_one_call(table, settings.fail_call);

@@ -18,7 +18,4 @@ bool find_all_functions();
 // Whether getaddrinfo() is another library's (is_libcs()). Once all functions are found.
 bool names_are_others();
 
-// The same of connect(): such a one (of a proxy's) may know the socket by its number alone.
-bool connect_is_others();
-
 }  // namespace happy

@@ -6,14 +6,14 @@
 // HOW: close  close(), then socket()
 //      dup2   dup2() of that socket
 //
-// The moments are random, 8 to 60 us after the call. Reports whether nearly all were connected, as if nobody had closed
+// The moments are random, 25 to 45 us after the call. Reports whether nearly all were connected, as if nobody had closed
 // anything, and how many of the other sockets were touched.
 
 #include "hardening.h"
 
-#define EARLIEST_US 8
-#define LATEST_US 60
-#define FEWEST_PERCENT 90  // a thread may not have come to the kernel by then
+#define EARLIEST_US 25
+#define LATEST_US 45
+#define FEWEST_PERCENT 85  // a thread may not have come to the kernel by then
 
 static const struct addrinfo* to;
 static volatile int fd = -1, turn, done;
