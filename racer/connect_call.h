@@ -66,8 +66,8 @@ inline handed hand_to_worker(core& c, pending_race& r, const happy_connect& call
   const bool engaged = c.hidden_worker.engage(c, by);
   if (r.generation != generation) return handed::ended;
   if (engaged) return handed::to_worker;
-  r.armed =
-      false;  // who drives it now, or ends it, counts again: for hooks of other threads it is pending all the time
+  // Who drives it now, or ends it, counts again: for other threads' hooks it is pending all the time.
+  r.armed = false;
   return handed::to_nobody;
 }
 

@@ -43,9 +43,14 @@ void socket_hold::take(int fd) {
 
 void socket_hold::release_if_behind(int fd) {
   if (number_ == 0) return;
-  // A race may have put another in its place already: behind all its numbers.
-  const std::uint64_t now = cookie_of(fd);
-  if (now != 0 && now == cookie_of(number_)) close_number(std::exchange(number_, 0));
+  const std::uint64_t behind_fd = cookie_of(fd);
+  const std::uint64_t held = cookie_of(number_);
+  // A race may have put another in its place already, behind all its numbers.
+  if (held != 0 && behind_fd == held)
+    close_number(number_);
+  else if (held == cookie_)
+    return;     // the fd is another's
+  number_ = 0;  // or this number is
 }
 
 void socket_hold::give_back() {
