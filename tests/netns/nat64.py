@@ -16,6 +16,7 @@ from cases import check_between, check_equal
 from topology import LabError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ATTACH_SECONDS = 5  # 0.05 s on an idle machine
 PREFIX = "2001:db8:64::/96"
 ROUTER = "2001:db8:1::1"
 NAMESERVERS = (ROUTER,)
@@ -61,6 +62,16 @@ def synthesised(ipv4, prefix=PREFIX):
     return str(ipaddress.IPv6Address(int(network.network_address) + int(ipaddress.IPv4Address(ipv4))))
 
 
+def _wait_until_attached(namespace, device):
+    """Until a program reads the TUN device: what is sent to it before is lost."""
+    end = time.monotonic() + ATTACH_SECONDS
+    while "NO-CARRIER" in subprocess.run(["ip", "-n", namespace, "link", "show", device], capture_output=True, text=True,
+                                         check=True).stdout:
+        if time.monotonic() > end:
+            raise LabError(f"{device}: nobody reads it after {ATTACH_SECONDS} s")
+        time.sleep(0.005)
+
+
 def _in_router(network, *command):
     with open(network.folder / "daemons.stderr", "ab") as errors:
         return subprocess.Popen(["ip", "netns", "exec", "r", *map(str, command)], stdin=subprocess.DEVNULL,
@@ -77,7 +88,9 @@ def start_translator(network, prefix=PREFIX):
     for command in ("link set nat64 up", f"route add {POOL} dev nat64", f"-6 route add {prefix} dev nat64",
                     "-6 route add 2001:db8:ff64::1 dev nat64"):
         topology.call("ip", "-n", "r", *command.split())
-    return _in_router(network, "tayga", "-c", config, "-d")
+    translator = _in_router(network, "tayga", "-c", config, "-d")
+    _wait_until_attached("r", "nat64")
+    return translator
 
 
 def stop_translator(process):
@@ -112,6 +125,7 @@ def start_clat(network):
     with open(network.folder / "daemons.stderr", "ab") as errors:
         subprocess.Popen(["ip", "netns", "exec", "c", "tayga", "-c", config, "-d"], stdin=subprocess.DEVNULL,
                          stdout=errors, stderr=errors)
+    _wait_until_attached("c", "clat")
 
 
 def start_resolver(network, dns64=PREFIX, local_data=""):
