@@ -5,7 +5,7 @@ import re
 
 import hardening
 import sanitizer
-from cases import REGISTRY, Case, case, check, check_equal, victim
+from cases import HEAVY, NORMAL, REGISTRY, Case, case, check, check_equal, victim
 
 COUNT, SEED = 1000, int(os.environ.get("HAPPY_TEST_SEED", "20261129"))
 # Whoever ends waits for a processor as long as all the others' ends take: with a sanitizer's 9 ms each (3 bare, at the
@@ -27,7 +27,8 @@ def exit_storm(network, how, who):
 for how in ("exit", "quick_exit", "_exit", "return", "pthread_exit"):
     for who in ("thread", "handler", "poll"):
         if who == "thread" or how == "exit" or (who == "handler" and how in ("quick_exit", "_exit")):
-            REGISTRY[f"storm_{how}_{who}"] = Case(exit_storm, ("all-dead",), (how, who), seconds=60)
+            load = HEAVY if sanitizer.USED else NORMAL
+            REGISTRY[f"storm_{how}_{who}"] = Case(exit_storm, ("all-dead",), (how, who), load=load, seconds=60)
 
 
 def cancel(network, where, *options):
