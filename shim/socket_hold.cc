@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <utility>
 
 #include "shim/base/guards.h"
@@ -25,6 +26,25 @@ bool is_affordable(int number) {
          limit.rlim_cur > static_cast<rlim_t>(number) + numbers_left;
 }
 
+// The numbers of all threads' holds, for a forked child; 0: free. Of more at once than this it keeps some.
+constinit std::atomic<int> holds[64]{};
+
+void list(int number) {
+  for (std::atomic<int>& place : holds) {
+    int free = 0;
+    if (place.load(std::memory_order_relaxed) == 0 && place.compare_exchange_strong(free, number))
+      return;
+  }
+}
+
+void strike(int number) {
+  for (std::atomic<int>& place : holds) {
+    int listed = number;
+    if (place.load(std::memory_order_relaxed) == number && place.compare_exchange_strong(listed, 0))
+      return;
+  }
+}
+
 void close_number(int number) { raw_syscall(SYS_close, number); }
 
 }  // namespace
@@ -35,10 +55,13 @@ void socket_hold::take(int fd) {
   errno_saver keep;
   const int number = real->fcntl(fd, F_DUPFD_CLOEXEC, lowest_number);
   if (number < 0) return;
-  if (cookie_of(number) == cookie_ && is_affordable(number))
+  list(number);
+  if (cookie_of(number) == cookie_ && is_affordable(number)) {
     number_ = number;
-  else
-    close_number(number);
+    return;
+  }
+  strike(number);
+  close_number(number);
 }
 
 void socket_hold::release_if_behind(int fd) {
@@ -46,17 +69,25 @@ void socket_hold::release_if_behind(int fd) {
   const std::uint64_t behind_fd = cookie_of(fd);
   const std::uint64_t held = cookie_of(number_);
   // A race may have put another in its place already, behind all its numbers.
-  if (held != 0 && behind_fd == held)
-    close_number(number_);
-  else if (held == cookie_)
-    return;     // the fd is another's
-  number_ = 0;  // or this number is
+  const bool together = held != 0 && behind_fd == held;
+  if (!together && held == cookie_) return;  // the fd is another's
+  const int number = std::exchange(number_, 0);
+  strike(number);
+  if (together) close_number(number);  // else the program has taken the number away
 }
 
 void socket_hold::give_back() {
   if (number_ == 0) return;
   const int number = std::exchange(number_, 0);
+  strike(number);
   if (cookie_of(number) == cookie_) close_number(number);
+}
+
+void drop_holds_of_parent() {
+  for (std::atomic<int>& place : holds) {
+    const int number = place.exchange(0);
+    if (number != 0 && cookie_of(number) != 0) close_number(number);
+  }
 }
 
 }  // namespace happy

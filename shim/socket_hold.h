@@ -38,4 +38,9 @@ class socket_hold {
   std::uint64_t cookie_ = 0;
 };
 
+// In a forked child, which has the holds of threads that it does not have.
+//
+// Context:  the child's only thread; two system calls for each.
+void drop_holds_of_parent();
+
 }  // namespace happy
