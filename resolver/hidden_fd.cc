@@ -1,18 +1,11 @@
 #include "resolver/hidden_fd.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 
 namespace happy {
 namespace {
 
 constexpr int bash_script_fd = 255;
-
-bool leaves_headroom(int fd) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
-  return static_cast<rlim_t>(fd) + fd_headroom < limit.rlim_cur;
-}
 
 }  // namespace
 

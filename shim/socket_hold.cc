@@ -1,30 +1,18 @@
 #include "shim/socket_hold.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 
 #include <atomic>
 #include <utility>
 
 #include "shim/base/guards.h"
+#include "shim/base/hidden_numbers.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/base/real_functions.h"
 #include "shim/socket_cookie.h"
 
 namespace happy {
 namespace {
-
-// Out of the way of numbers that the program is about to get, or expects.
-constexpr int lowest_number = 24;
-
-// Where fewer are left, other threads may be after them.
-constexpr rlim_t numbers_left = 64;
-
-bool is_affordable(int number) {
-  rlimit limit{};
-  return raw_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, reinterpret_cast<long>(&limit)) == 0 &&
-         limit.rlim_cur > static_cast<rlim_t>(number) + numbers_left;
-}
 
 // The numbers of all threads' holds, for a forked child; 0: free. Of more at once than this it keeps some.
 constinit std::atomic<int> holds[64]{};
@@ -53,10 +41,10 @@ void socket_hold::take(int fd) {
   cookie_ = cookie_of(fd);
   if (cookie_ == 0) return;  // to close a copy of a file drops the process' locks on it
   errno_saver keep;
-  const int number = real->fcntl(fd, F_DUPFD_CLOEXEC, lowest_number);
+  const int number = real->fcntl(fd, F_DUPFD_CLOEXEC, first_hidden_fd);
   if (number < 0) return;
   list(number);
-  if (cookie_of(number) == cookie_ && is_affordable(number)) {
+  if (cookie_of(number) == cookie_ && leaves_headroom(number)) {
     number_ = number;
     return;
   }
@@ -85,8 +73,9 @@ void socket_hold::give_back() {
 
 void drop_holds_of_parent() {
   for (std::atomic<int>& place : holds) {
+    if (place.load(std::memory_order_relaxed) == 0) continue;  // written to, its page is copied
     const int number = place.exchange(0);
-    if (number != 0 && cookie_of(number) != 0) close_number(number);
+    if (cookie_of(number) != 0) close_number(number);
   }
 }
 

@@ -9,16 +9,13 @@
 #include <atomic>
 
 #include "shim/base/guards.h"
+#include "shim/base/hidden_numbers.h"
 #include "shim/base/raw_syscall.h"
 #include "shim/process.h"
 #include "shim/raw_stat.h"
 
 namespace happy {
 namespace {
-
-// The trace's descriptor lives above the numbers that programs name by hand (shells use 0 to 20, bash
-// 255 as well); 24 still lies in the fd table that every process is born with.
-constexpr int lowest_number = 24;
 
 struct target {
   std::atomic<int> fd{-1};
@@ -41,7 +38,7 @@ int raw_open(const char* path, int flags) {
 // Moves `fd` out of the program's way; -1 if that fails.
 int move_away(int fd) {
   if (fd < 0) return -1;
-  const long moved = raw_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest_number);
+  const long moved = raw_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, first_hidden_fd);
   raw_syscall(SYS_close, fd);
   return moved < 0 ? -1 : static_cast<int>(moved);
 }
@@ -50,7 +47,8 @@ int open_target(bool first_time) {
   const char* path = process_environment().trace_target;
   if (is_standard_error(path)) {
     if (!first_time) return -1;  // the program closed it; its number 2 may be anything now
-    return static_cast<int>(raw_syscall(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, lowest_number));
+    return static_cast<int>(
+        raw_syscall(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, first_hidden_fd));
   }
   return move_away(raw_open(path, first_time ? O_CREAT : 0));
 }
