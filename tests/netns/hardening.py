@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 
 import sanitizer
 from cases import check, check_equal, emit
@@ -48,9 +49,10 @@ def differences(bare, happy, hosts, slack_s, sooner):
     if happy.status != bare.status:
         yield f"exit status {happy.status}, bare {bare.status} (output {happy.output.strip()[-300:]!r})"
     if happy_lines != bare_lines:
-        only_bare = [line for line in bare_lines if line not in happy_lines]
-        only_happy = [line for line in happy_lines if line not in bare_lines]
-        yield f"output differs: bare {only_bare}, with libhappy {only_happy}"
+        only_bare = list((Counter(bare_lines) - Counter(happy_lines)).elements())
+        only_happy = list((Counter(happy_lines) - Counter(bare_lines)).elements())
+        order = "" if only_bare or only_happy else f" in order: {bare_lines}, {happy_lines}"
+        yield f"output differs: bare {only_bare}, with libhappy {only_happy}{order}"
     if happy.seconds() > bare.seconds() + slack_s + sanitizer.START_S:
         yield f"{happy.seconds():.2f} s, bare {bare.seconds():.2f} s"
     for key, value in bare_times.items():

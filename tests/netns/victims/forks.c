@@ -51,12 +51,18 @@ static int judge_child(const char* expected_fds) {
   return 13;
 }
 
-static void print_child(pid_t pid) {
-  int status;
+static int status_of(pid_t pid) {
+  int status = 0;
   if (waitpid(pid, &status, 0) < 0) perror("waitpid");
+  return status;
+}
+
+static void print_status(int status) {
   if (WIFEXITED(status)) printf("child exit %d\n", WEXITSTATUS(status));
   if (WIFSIGNALED(status)) printf("child signal %d\n", WTERMSIG(status));
 }
+
+static void print_child(pid_t pid) { print_status(status_of(pid)); }
 
 static void fork_from_other(void) {
   static const int moments[] = {50, 200, 300, 450, 600};
@@ -73,7 +79,10 @@ static void fork_from_other(void) {
     if (children[i] == 0)
       _exit(is("exec-child") ? execl(self, self, "list", "", "", NULL) : judge_child(expected));
   }
-  for (int i = 0; i < 5; ++i) print_child(children[i]);
+  // The last of them may still be printing.
+  int statuses[5];
+  for (int i = 0; i < 5; ++i) statuses[i] = status_of(children[i]);
+  for (int i = 0; i < 5; ++i) print_status(statuses[i]);
 }
 
 static volatile pid_t forked = -1;
