@@ -271,7 +271,7 @@ void keep_failures(core& c, pending_race& r, time_point now) {
 
 time_point insist(pending_race& r, time_point now) {
   constexpr duration look_again = milliseconds(10);
-  if (!r.won || !r.original_dup.is_ours()) return never;
+  if (!(r.won || r.swap) || !r.original_dup.is_ours()) return never;
   if (is_connecting(r.original_dup.get())) real->shutdown(r.original_dup.get(), SHUT_RDWR);
   return now + look_again;
 }

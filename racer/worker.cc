@@ -108,7 +108,8 @@ time_point tend(core& c, pending_race& r, time_point now) {
     if (!r.used) return never;
   }
   if (!r.won && !r.lost) return next;
-  return deliver(c, r, now) ? never : now + caller_retry;
+  if (!deliver(c, r, now)) return now + caller_retry;
+  return r.used && r.published ? insist(r, now) : never;
 }
 
 void watch_races(core& c, watch_list& list) {

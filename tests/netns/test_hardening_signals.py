@@ -1,7 +1,7 @@
 """Signals of all kinds during a race."""
 
 import hardening
-from cases import LIGHT, REGISTRY, Case, check_between, check_equal, victim
+from cases import LIGHT, REGISTRY, Case, case, check_between, check_equal, victim
 
 
 def signals(network, what):
@@ -15,3 +15,15 @@ def signals(network, what):
 for what in ("child", "stop", "timer", "realtime", "blocked"):
     REGISTRY[f"signals_{what}"] = Case(signals, ("v6-drop",), (what,), load=LIGHT,
                                        lab_options={"client_settings": {"ipv4/tcp_syn_retries": 1}})
+
+
+@case("v6-drop", "v4-slow=40", client_settings={"ipv4/tcp_syn_retries": 1})
+def signals_flood(network):
+    """A signal at the moment of the win has the kernel begin anew the call that just ended: it is ended again."""
+    for _ in range(2):
+        hosts = [network.host("flood") for _ in range(4)]
+        for run in [p.wait(20) for p in [network.start(victim("signals", "flood", host.name, 7), happy=True) for host in hosts]]:
+            check_equal(run.status, 0, f"exit status ({run.output!r})")
+            check_equal(hardening.said(run, "at_connect"), "connected", "connect")
+            alone_s = 3
+            check_between(float(hardening.said(run, "connect_ms")) / 1000, 0.2, 0.8 * alone_s, "seconds")

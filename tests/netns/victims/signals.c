@@ -6,7 +6,8 @@
 //       stop      another process stops and continues this one every 40 ms
 //       timer     SIGALRM every 10 ms, SA_RESTART
 //       realtime  every catchable signal in turn, every 2 ms, SA_RESTART, sent by another process
-//       blocked   the same, but the program has them all blocked
+//       flood     the same, as fast as it can send them
+//       blocked   as realtime, but the program has them all blocked
 //
 // Connects to the first address only; reports how, and whether handlers ran on the program's own thread only.
 
@@ -33,7 +34,7 @@ static pid_t start_tormentor(const char* what) {
           (number < 32 || number > 33) && number != SIGTSTP && number != SIGTTIN &&
           number != SIGTTOU)
         kill(parent, number);
-      sleep_ms(2);
+      sleep_ms(strcmp(what, "flood") ? 2 : 0.2);
     }
   }
   _exit(0);
@@ -56,7 +57,7 @@ int main(int argc, char** argv) {
   pthread_t maker;
   struct footprint before = footprint();
   struct addrinfo* list = look_up(argv[2], argv[3]);
-  int of_all = !strcmp(what, "realtime") || !strcmp(what, "blocked");
+  int of_all = !strcmp(what, "realtime") || !strcmp(what, "flood") || !strcmp(what, "blocked");
   for (int number = 1; number < 65; ++number) {
     int wanted = of_all || (number == SIGCHLD && !strcmp(what, "child")) ||
                  (number == SIGALRM && !strcmp(what, "timer"));
