@@ -239,8 +239,6 @@ bool is_in_pool(const sockaddr* to, socklen_t length) {
 
 bool is_datagram(int fd) { return type_of(fd) == SOCK_DGRAM; }
 
-bool any_bridged() { return __atomic_load_n(&pending_counts.bridged, __ATOMIC_ACQUIRE) != 0; }
-
 bool leads_to_pool(int fd, const sockaddr* to, socklen_t length, int flags) {
   if (!any_bridged() || !hooks_live()) return false;
   errno_saver keep;

@@ -102,6 +102,14 @@ ssize_t send_to(int fd, const sockaddr* to, socklen_t length, int flags, Send&& 
   return lost ? send(to, length, false) : -1;
 }
 
+// Not inlined: sendto() itself needs no stack then.
+[[gnu::noinline]] ssize_t send_data_to(int fd, const void* data, size_t size, int flags,
+                                       const sockaddr* to, socklen_t length) {
+  return send_to(fd, to, length, flags, [&](const sockaddr* where, socklen_t size_of_it, bool) {
+    return real_sendto.get()(fd, data, size, flags, where, size_of_it);
+  });
+}
+
 ssize_t send_by_ipv6(int fd, msghdr message, int flags) {
   alignas(cmsghdr) char control[most_control];
   if (message.msg_control != nullptr) {
@@ -226,8 +234,8 @@ class stand_in {
   alignas(cmsghdr) char control_[most_control];
 };
 
-[[gnu::noinline]] ssize_t receive_one(int fd, const translated_socket& s, msghdr& message,
-                                      int flags) {
+[[gnu::noinline]] ssize_t receive_translated(int fd, const translated_socket& s, msghdr& message,
+                                             int flags) {
   stand_in own;
   msghdr filled = own.begin(message);
   const ssize_t size = real_recvmsg.get()(fd, &filled, flags);
@@ -238,8 +246,8 @@ class stand_in {
 // Datagrams whose names are translated in one call; a program that asks for more gets the rest with its next.
 constexpr unsigned most_messages = 16;  // 9 KiB
 
-[[gnu::noinline]] int receive_many(int fd, const translated_socket& s, mmsghdr* messages,
-                                   unsigned count, int flags, timespec* timeout) {
+[[gnu::noinline]] int receive_many_translated(int fd, const translated_socket& s, mmsghdr* messages,
+                                              unsigned count, int flags, timespec* timeout) {
   stand_in each[most_messages];
   mmsghdr filled[most_messages];
   count = std::min(count, most_messages);
@@ -252,6 +260,21 @@ constexpr unsigned most_messages = 16;  // 9 KiB
   return arrived;
 }
 
+// In a program that has translated sockets.
+[[gnu::noinline]] ssize_t receive_one(int fd, msghdr& message, int flags) {
+  translated_socket s;
+  return tells_addresses(fd, flags, s) ? receive_translated(fd, s, message, flags)
+                                       : real_recvmsg.get()(fd, &message, flags);
+}
+
+[[gnu::noinline]] int receive_many(int fd, mmsghdr* messages, unsigned count, int flags,
+                                   timespec* timeout) {
+  translated_socket s;
+  return tells_addresses(fd, flags, s)
+             ? receive_many_translated(fd, s, messages, count, flags, timeout)
+             : real_recvmmsg.get()(fd, messages, count, flags, timeout);
+}
+
 }  // namespace
 }  // namespace happy
 
@@ -261,11 +284,9 @@ __attribute__((visibility("default"))) ssize_t sendto(int fd, const void* data, 
                                                       int flags, const sockaddr* to,
                                                       socklen_t length) {
   using namespace happy;
-  const auto send = real_sendto.get();
-  if (to == nullptr || !is_looked_at(flags)) return send(fd, data, size, flags, to, length);
-  return send_to(fd, to, length, flags, [&](const sockaddr* where, socklen_t size_of_it, bool) {
-    return send(fd, data, size, flags, where, size_of_it);
-  });
+  if (to == nullptr || !is_looked_at(flags))
+    return real_sendto.get()(fd, data, size, flags, to, length);
+  return send_data_to(fd, data, size, flags, to, length);
 }
 
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const msghdr* message, int flags) {
@@ -317,20 +338,16 @@ __attribute__((visibility("default"))) ssize_t __recvfrom_chk(int fd, void* data
 
 __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, int flags) {
   using namespace happy;
-  const auto receive = real_recvmsg.get();
-  translated_socket s;
-  if (!any_translated() || message == nullptr || !tells_addresses(fd, flags, s))
-    return receive(fd, message, flags);
-  return receive_one(fd, s, *message, flags);
+  if (!any_translated() || message == nullptr) return real_recvmsg.get()(fd, message, flags);
+  return receive_one(fd, *message, flags);
 }
 
 __attribute__((visibility("default"))) int recvmmsg(int fd, mmsghdr* messages, unsigned count,
                                                     int flags, timespec* timeout) {
   using namespace happy;
-  translated_socket s;
-  if (!any_translated() || messages == nullptr || !tells_addresses(fd, flags, s))
+  if (!any_translated() || messages == nullptr)
     return real_recvmmsg.get()(fd, messages, count, flags, timeout);
-  return receive_many(fd, s, messages, count, flags, timeout);
+  return receive_many(fd, messages, count, flags, timeout);
 }
 
 }  // extern "C"

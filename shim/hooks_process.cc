@@ -20,7 +20,8 @@
 namespace happy {
 namespace {
 
-using prctl_function = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+using prctl_function = int (*)(int, unsigned long, unsigned long, unsigned long,
+                               unsigned long) noexcept;
 using chroot_function = int (*)(const char*);
 using capset_function = int (*)(void*, const void*);
 
@@ -93,6 +94,48 @@ void look_at_syscall(long number, long first, long second, long third) {
   if (is_sandbox_syscall(number, first, second, third)) enter_sandbox();
 }
 
+constexpr bool is_looked_at(long number) {
+  switch (number) {
+    case SYS_io_uring_setup:
+    case SYS_execve:
+    case SYS_execveat:
+    case SYS_sendmsg:
+    case SYS_capset:
+    case SYS_chroot:
+    case SYS_setns:
+    case SYS_unshare:
+    case SYS_seccomp:
+    case SYS_close:
+#ifdef SYS_dup2
+    case SYS_dup2:
+#endif
+    case SYS_dup3:
+    case SYS_close_range:
+    case SYS_epoll_ctl:
+    case SYS_setsockopt:
+    case SYS_landlock_restrict_self: return true;
+    default: return false;
+  }
+}
+
+// A syscall() may return a whole word.
+long answer(long raw) { return raw >= 0 || raw < -4095 ? raw : as_libc(raw); }
+
+[[gnu::noinline]] long looked_at_syscall(long number, const long (&values)[6]) {
+  look_at_syscall(number, values[0], values[1], values[2]);
+  look_at_closing(number, values[0], values[1], values[2]);
+  if (number == SYS_epoll_ctl && epoll_watched()) {
+    return change_epoll(static_cast<int>(values[0]), static_cast<int>(values[1]),
+                        static_cast<int>(values[2]), reinterpret_cast<epoll_event*>(values[3]));
+  }
+  if (number == SYS_setsockopt) note_option_change();
+  const long result =
+      raw_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
+  if (number == SYS_setsockopt) note_option_change();
+  if (number == SYS_landlock_restrict_self && result == 0) enter_landlock();
+  return answer(result);
+}
+
 }  // namespace
 }  // namespace happy
 
@@ -135,21 +178,10 @@ __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
   long values[6];
   for (long& value : values) value = va_arg(arguments, long);
   va_end(arguments);
-  happy::look_at_syscall(number, values[0], values[1], values[2]);
-  happy::look_at_closing(number, values[0], values[1], values[2]);
-  if (number == SYS_epoll_ctl && happy::epoll_watched()) {
-    return happy::change_epoll(static_cast<int>(values[0]), static_cast<int>(values[1]),
-                               static_cast<int>(values[2]),
-                               reinterpret_cast<epoll_event*>(values[3]));
-  }
-  if (number == SYS_setsockopt) happy::note_option_change();
-  const long result =
-      happy::raw_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
-  if (number == SYS_setsockopt) happy::note_option_change();
-  if (number == SYS_landlock_restrict_self && result == 0) happy::enter_landlock();
-  if (result >= 0 || result < -4095) return result;
-  errno = static_cast<int>(-result);
-  return -1;
+  if (happy::is_looked_at(number)) [[unlikely]]
+    return happy::looked_at_syscall(number, values);
+  return happy::answer(
+      happy::raw_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]));
 }
 
 }  // extern "C"

@@ -31,40 +31,41 @@ bool is_ip(int fd) {
 // Not in a sandbox: it has listed its calls.
 bool may_ask() { return current_phase.load(std::memory_order_acquire) != phase::off; }
 
-// `result` of listen() on `fd`.
-int listened(int fd, int result) {
-  if (result >= 0 && !is_serving() && may_ask() && is_ip(fd)) note_serving();
-  return result;
+void listens(int fd) {
+  if (fd >= 0 && !is_serving() && may_ask() && is_ip(fd)) note_serving();
 }
 
-// `result` of accept() on `fd`. Each number is asked about once: what has come behind it since has been through listen(),
-// or came with the process.
-int accepted(int fd, int result) {
+// Each number is asked about once: what has come behind it since has been through listen(), or came with the process.
+void accepts(int fd) {
   static constinit std::atomic<std::uint64_t> of_others{0};  // a bit for each of the first numbers
-  if (result < 0 || is_serving()) return result;
+  if (fd < 0 || is_serving()) return;
   const std::uint64_t bit = fd < 64 ? std::uint64_t{1} << fd : 0;
-  if ((of_others.load(std::memory_order_relaxed) & bit) != 0) return result;
-  listened(fd, result);
+  if ((of_others.load(std::memory_order_relaxed) & bit) != 0) return;
+  listens(fd);
   if (!is_serving()) of_others.fetch_or(bit, std::memory_order_relaxed);
-  return result;
 }
 
 }  // namespace
 }  // namespace happy
 
+// What the processor expects of returns does not outlast a system call: the real function returns to the program.
+
 extern "C" {
 
 __attribute__((visibility("default"))) int listen(int fd, int backlog) {
-  return happy::listened(fd, happy::real_listen.get()(fd, backlog));
+  happy::listens(fd);
+  return happy::real_listen.get()(fd, backlog);
 }
 
 __attribute__((visibility("default"))) int accept(int fd, sockaddr* from, socklen_t* length) {
-  return happy::accepted(fd, happy::real_accept.get()(fd, from, length));
+  happy::accepts(fd);
+  return happy::real_accept.get()(fd, from, length);
 }
 
 __attribute__((visibility("default"))) int accept4(int fd, sockaddr* from, socklen_t* length,
                                                    int flags) {
-  return happy::accepted(fd, happy::real_accept4.get()(fd, from, length, flags));
+  happy::accepts(fd);
+  return happy::real_accept4.get()(fd, from, length, flags);
 }
 
 }  // extern "C"

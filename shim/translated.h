@@ -13,6 +13,7 @@
 
 #include "shim/abi.h"
 #include "shim/base/endpoint.h"
+#include "shim/pending.h"
 
 namespace happy {
 
@@ -58,7 +59,9 @@ bool may_be_synthesised(int error, int fd, const sockaddr* to, socklen_t length)
 bool is_datagram(int fd);
 
 // Whether an address of the bridging pool was ever handed out: one load and one branch. Signal-safe.
-bool any_bridged();
+inline bool any_bridged() {
+  return __atomic_load_n(&pending_counts.bridged, __ATOMIC_ACQUIRE) != 0;
+}
 // Whether what is sent with `flags` would go to an address of that pool, which is not to leave the host. errno
 // survives.
 bool leads_to_pool(int fd, const sockaddr* to, socklen_t length, int flags);
