@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "racer/connect_call.h"
 #include "racer/handover.h"
@@ -122,14 +123,15 @@ void remember_candidates(core& c, candidate_list&& list, time_point now) {
 // HAPPY_UDP=1
 bool is_datagram(const pending_race& r) { return r.original.protocol == IPPROTO_UDP; }
 
+// `r.cookie` is that of the socket that is meant, or 0.
 bool read_socket_state(const core& c, pending_race& r, endpoint& bound) {
   if (!read_socket(r.fd, SOL_SOCKET, SO_PROTOCOL, r.original.protocol)) return false;
   const int protocol = r.original.protocol;
   const bool stream = protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP;
   if (!stream && !(c.host.settings->udp != 0 && is_datagram(r))) return false;
   if (!read_local(r.fd, bound)) return false;
-  r.cookie = socket_cookie(r.fd);
-  return r.cookie != 0;
+  const std::uint64_t meant = std::exchange(r.cookie, socket_cookie(r.fd));
+  return r.cookie != 0 && (meant == 0 || meant == r.cookie);
 }
 
 // While one lives, another socket may be bound to the port of this one.
@@ -263,6 +265,7 @@ happy_lookup_step translate(core& c, happy_synthesis& call, const endpoint& name
     pending_race* r = c.races.acquire();
     if (r == nullptr) return HAPPY_LOOKUP_DECLINED;
     r->fd = call.fd;
+    r->cookie = call.cookie;
     r->single_threaded = call.single_threaded != 0;
     r->named = named;
     const bool ready = prepare_socket(c, *r, named, call.connects != 0);

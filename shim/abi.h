@@ -252,7 +252,7 @@ struct happy_query {
  * frame is on the stack while it does, so that cancellation and siglongjmp() meet plain C. */
 enum happy_step {
   HAPPY_STEP_PASS,    /* nothing to race: call the real connect() and return its result */
-  HAPPY_STEP_CONNECT, /* call the real connect(), then connect_returned() */
+  HAPPY_STEP_CONNECT, /* call the real connect() on `fd`, then connect_returned() */
   HAPPY_STEP_WAIT,    /* sleep while *word == word_value, at most wait_ns, then connect_woken() */
   HAPPY_STEP_POLL,    /* poll() for `fds`, at most wait_ns, then connect_polled() */
   HAPPY_STEP_RESULT   /* return `result`; errno is `error` if that is -1 */
@@ -270,7 +270,6 @@ struct happy_connect {
   int single_threaded; /* no second thread exists in the process */
   int free_port;       /* if bound to a port, it was the kernel's choice */
   uint64_t cookie;     /* SO_COOKIE when it was called, where other threads exist; 0: not known */
-  int held;            /* by this number, where `fd` was closed before the kernel had it; or 0 */
   uint64_t signals;    /* those that the caller's thread had blocked */
 
   /* for the step that the engine asked for */
@@ -303,6 +302,8 @@ struct happy_synthesis {
   const struct sockaddr* to;
   socklen_t length;
   int single_threaded; /* no second thread exists in the process */
+  uint64_t
+      cookie; /* SO_COOKIE of the socket that is meant, where other threads exist; 0: whatever `fd` shows */
   int may_wait; /* without a socket (`fd` is -1): whether a prefix may be looked for as long as for one that blocks */
   int connects; /* the socket will be connected to it; 0: one datagram goes there */
   uint64_t

@@ -23,7 +23,6 @@
 #include "shim/process.h"
 #include "shim/readable.h"
 #include "shim/socket_cookie.h"
-#include "shim/socket_hold.h"
 #include "shim/stack_room.h"
 #include "shim/tied_socket.h"
 #include "shim/trace.h"
@@ -50,15 +49,11 @@ bool was_replaced(std::uint64_t before, std::uint64_t now) {
   return false;
 }
 
-int number_for(const happy_connect& call) {
-  if (call.through != 0) return call.through;
-  return call.held != 0 ? call.held : call.fd;
-}
-
-// The real connect(). To begin a race can take its time where many threads do: the socket may have been closed
-// by another thread meanwhile, and its number may show a stranger's.
+// The real connect(). To begin a race takes its time, more where many threads do: another thread may have closed the
+// socket meanwhile, and its number may show a stranger's. That is told as if it had come before the call. (To keep the
+// socket by a number of ours meanwhile shows in the program: locks, limits, numbers, children.)
 int connect_same_socket(const happy_connect& call) {
-  const int fd = number_for(call);
+  const int fd = call.through != 0 ? call.through : call.fd;
   const std::uint64_t now = call.cookie == 0 ? 0 : cookie_of(fd);
   if (now == call.cookie || was_replaced(call.cookie, now))
     return real->connect(fd, call.to, call.length);
@@ -75,15 +70,10 @@ happy_step connect_now(const happy_engine* engine, happy_connect& call) {
 
 // The first moment of a connect() (see call.quiet) passes without signals and cancellation: they come in
 // a few milliseconds. Most connects of a single-threaded program are over then.
-happy_step begin_and_connect_quietly(const happy_engine* engine, happy_connect& call,
-                                     socket_hold& hold) {
+happy_step begin_and_connect_quietly(const happy_engine* engine, happy_connect& call) {
   const signals_off no_signals;
   const cancellation_off no_cancellation;
-  if (call.single_threaded == 0) hold.take(call.fd);
-  call.cookie = hold.cookie();
   const happy_step first = begin(engine, call);
-  hold.release_if_behind(call.fd);
-  call.held = hold.number();
   return first == HAPPY_STEP_CONNECT && call.quiet != 0 ? connect_now(engine, call) : first;
 }
 
@@ -159,10 +149,11 @@ void run(const happy_engine* engine, happy_connect& call, happy_step step) {
 
 int race(const happy_engine* engine, happy_connect& call) {
   const int errno_before = errno;
-  socket_hold hold;
-  const departure_watch watch([](void* left) { static_cast<socket_hold*>(left)->give_back(); },
-                              &hold);
-  const happy_step first = begin_and_connect_quietly(engine, call, hold);
+  if (call.single_threaded == 0) {
+    if (call.cookie == 0) call.cookie = cookie_of(call.fd);
+    if (call.cookie == 0) return real->connect(call.fd, call.to, call.length);  // it is closed
+  }
+  const happy_step first = begin_and_connect_quietly(engine, call);
   if (first == HAPPY_STEP_PASS) return connect_same_socket(call);
   run(engine, call, first);
   errno = call.result == 0 ? errno_before : call.error;
@@ -267,6 +258,7 @@ bool find_way_by_ipv6(int fd, const sockaddr* to, socklen_t length, happy_synthe
   call.to = to;
   call.length = length;
   call.single_threaded = single_threaded() ? 1 : 0;
+  if (fd >= 0 && call.single_threaded == 0 && call.cookie == 0) call.cookie = cookie_of(fd);
   happy_lookup_step step = HAPPY_LOOKUP_DECLINED;
   while ((step = synthesise(engine, call)) == HAPPY_LOOKUP_POLL)
     real->poll(call.fds, call.fd_count, call.timeout_ms);
@@ -287,11 +279,17 @@ happy_connect call_of(int fd, const sockaddr* to, socklen_t length) {
 
 int connect_by_ipv6(int fd, const happy_synthesis& call) {
   const auto* to = reinterpret_cast<const sockaddr*>(&call.destination);
+  happy_connect again = call_of(fd, to, sizeof call.destination);
+  if (call.cookie != 0) {
+    again.cookie = cookie_of(fd);
+    if (again.cookie != call.cookie && !was_replaced(call.cookie, again.cookie)) {
+      errno = ENETUNREACH;  // what IPv4 has to say
+      return -1;
+    }
+  }
   if (call.raced == 0 && !forced_swap() && !trace_on())
     return real->connect(fd, to, sizeof call.destination);
-  const happy_engine* engine = loaded_engine();
-  happy_connect again = call_of(fd, to, sizeof call.destination);
-  return race(engine, again);
+  return race(loaded_engine(), again);
 }
 
 // An address of the bridging pool never leaves the host. False: it is not one that this process was handed.
@@ -351,12 +349,16 @@ bool connect_natively(int fd, const sockaddr* to, socklen_t length, int& result)
   return result == 0 || errno != ENETUNREACH;
 }
 
-[[gnu::noinline]] int second_way(int result, int fd, const sockaddr* to, socklen_t length) {
+// `cookie`: of the socket that was connected; 0: nobody has asked.
+[[gnu::noinline]] int second_way(int result, int fd, const sockaddr* to, socklen_t length,
+                                 std::uint64_t cookie = 0) {
   if (result == 0 || !may_be_synthesised(errno, fd, to, length)) return result;
+  if (cookie != 0 && cookie_of(fd) != cookie) return result;
   if (connect_natively(fd, to, length, result)) return result;
   const int error = errno;
   happy_synthesis call{};
   call.connects = 1;
+  call.cookie = cookie;
   const bool found = find_way_by_ipv6(fd, to, length, call);
   errno = error;
   return found ? connect_by_ipv6(fd, call) : -1;
@@ -429,7 +431,7 @@ bool disconnects(const sockaddr* to, socklen_t length) {
 
   happy_connect call = call_of(fd, to, length);
   const int result = race(engine, call);
-  return second_way(result, fd, call.to, call.length);
+  return second_way(result, fd, call.to, call.length, call.cookie);
 }
 
 // The engine, where the data's destination may be raced; nullptr: it is not.

@@ -23,7 +23,6 @@
 #include "shim/process.h"
 #include "shim/raw_stat.h"
 #include "shim/real.h"
-#include "shim/socket_hold.h"
 #include "shim/trace.h"
 #include "shim/translated.h"
 
@@ -303,7 +302,6 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   adopt_process();
-  drop_holds_of_parent();
   if (unprepared) return switch_off();
   if (prepared != nullptr) return prepared->fork_child();
   // A thread of the parent may have been inside dlopen(): its locks are held for ever here.
