@@ -22,7 +22,8 @@ def signals_flood(network):
     """A signal at the moment of the win has the kernel begin anew the call that just ended: it is ended again."""
     for _ in range(2):
         hosts = [network.host("flood") for _ in range(4)]
-        for run in [p.wait(20) for p in [network.start(victim("signals", "flood", host.name, 7), happy=True) for host in hosts]]:
+        programs = [network.start(victim("signals", "flood", host.name, 7), happy=True, trace=hardening.TRACE) for host in hosts]
+        for run in [program.wait(20) for program in programs]:
             check_equal(run.status, 0, f"exit status ({run.output!r})")
             check_equal(hardening.said(run, "at_connect"), "connected", "connect")
             alone_s = 3
